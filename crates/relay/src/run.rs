@@ -155,15 +155,20 @@ impl Watch for RelayWatch<'_> {
             self.records.add(self.names.line(&event));
         }
         let failure = self.look_at_links();
-        if let Some(server) = &self.server {
-            metrics::serve(server, &self.totals);
-        }
         if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
             self.window = Instant::now();
             let window = self.totals.close_window();
             self.records.add(json!({"window": window, "realtime_ns": time::common().ns()}));
         }
-        self.records.write().context("writing records")?;
+        if is_last {
+            self.records.finish();
+        } else {
+            self.records.write();
+        }
+        self.totals.records = self.records.account();
+        if let Some(server) = &self.server {
+            metrics::serve(server, &self.totals);
+        }
         failure.map_or(Ok(()), |failure| Err(anyhow!(failure)))
     }
 }

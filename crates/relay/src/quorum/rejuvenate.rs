@@ -76,10 +76,11 @@ impl<'s> Rejuvenator<'s> {
             }
             self.mourn();
         }
+        self.records.finish();
         json!({
             "reborn": self.reborn,
             "unanswered": self.unanswered,
-            "records_lost": self.records.lost,
+            "records_lost": self.records.account().map_or(0, |records| records.lost),
         })
     }
 
@@ -160,7 +161,7 @@ impl<'s> Rejuvenator<'s> {
     fn write(&mut self, mut line: Value) {
         line["realtime_ns"] = time::common().ns().into();
         self.records.add(line);
-        self.records.write_or_lose();
+        self.records.write();
     }
 }
 

@@ -236,9 +236,11 @@ impl<'s> NodeWatch<'s> {
         let require_realtime = host.require_realtime;
         let supervisor = Supervisor { stop, duration, cache_group: None, require_realtime };
         let failure = supervisor.run(threads, warnings, &mut self)?;
-        self.warnings.extend(self.records.why_lost);
+        let records = self.records.account();
+        self.warnings.extend(records.as_ref().and_then(|records| records.warning.clone()));
         summary["party"] = self.party.into();
-        summary["records_lost"] = self.records.lost.into();
+        summary["records_lost"] = records.as_ref().map_or(0, |records| records.lost).into();
+        summary["records_write_errors"] = records.map_or(0, |records| records.write_errors).into();
         summary["stalls_lost"] = stalls_lost.into();
         summary["warnings"] = self.warnings.into();
         Ok((summary, failure))
@@ -252,13 +254,17 @@ impl Watch for NodeWatch<'_> {
     }
 
     /// Writes what has happened, lets the disk follow, and answers who asks.
-    fn look(&mut self, _is_last: bool) -> Result<()> {
+    fn look(&mut self, is_last: bool) -> Result<()> {
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
                 self.records.add(event.line());
             }
         }
-        self.records.write_or_lose();
+        if is_last {
+            self.records.finish();
+        } else {
+            self.records.write();
+        }
         self.disk.follow().context("writing the state for a restart to disk")?;
         if let Some((listener, shown)) = &self.status {
             status::serve(listener, shown);
