@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
+use substation::settings::Rotation;
 
 use crate::time;
 use store::Store;
@@ -58,9 +59,9 @@ impl Lines {
     /// Opens the file, and starts the thread that writes it. A disk without room and a pipe that
     /// nobody reads are no errors: they may change. A thread inherits how it is scheduled, so this
     /// is called before anything becomes real-time.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
+    pub(crate) fn open(path: Option<&Path>, rotation: Rotation) -> Result<Self> {
         let Some(path) = path else { return Ok(Self { text: String::new(), shared: None }) };
-        let (store, failure) = Store::open(path).with_context(|| {
+        let (store, failure) = Store::open(path, rotation).with_context(|| {
             format!("records cannot be written to {}: use a different file", path.display())
         })?;
         let shared = Arc::new(Shared {
@@ -150,7 +151,7 @@ impl Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Lines that wait.
+    /// What the writer takes next.
     text: String,
     /// Lines that the writer has taken, and since when the kernel has them.
     taken: u64,

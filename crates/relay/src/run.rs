@@ -56,7 +56,7 @@ pub(crate) fn run(
         watched.push((Watched::new(station, host.when_down), &goose));
     }
     let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
-    let records = Lines::open(host.records.as_deref().map(Path::new))?;
+    let records = Lines::open(host.records.as_deref().map(Path::new), host.rotation)?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
 

@@ -119,6 +119,24 @@ fn records_go_on_when_there_is_room_and_when_a_disk_is_there_again() {
 }
 
 #[test]
+fn records_of_yesterday_are_put_aside_while_a_relay_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("records.jsonl");
+    fs::write(&path, "{\"realtime_ns\":1}\n").expect("a file");
+    let text = |_: &str, metrics: &str| {
+        let rotation = "records_size_max: 4 MiB, records_age_max: 1 h, records_keep: 2, records: ";
+        settings(&path.display().to_string(), metrics).replace("records: ", rotation)
+    };
+    let of_what = "records of yesterday";
+    let Some((relay, _bus)) = start(of_what, text, "1s") else { return };
+    let (output, _) = relay.end();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let aside = fs::read_to_string(folder.path().join("records.jsonl.1")).expect("put aside");
+    assert_eq!(aside, "{\"realtime_ns\":1}\n");
+    assert!(fs::read_to_string(&path).expect("a new one").contains("window"));
+}
+
+#[test]
 fn a_relay_with_a_pipe_that_nobody_reads_runs_and_ends() {
     let folder = tempfile::tempdir().expect("a folder");
     let pipe = folder.path().join("pipe").display().to_string();

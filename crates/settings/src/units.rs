@@ -47,6 +47,8 @@ pub enum Dimension {
     Angle,
     /// Parts of one, written in percent.
     Portion,
+    /// Octets of files and memory.
+    Size,
     /// Nothing: a plain number.
     Number,
 }
@@ -67,6 +69,7 @@ impl Dimension {
             Self::Admittance => ("admittance", "S", 1e6),
             Self::Angle => ("angle", "deg", 1.0),
             Self::Portion => ("share", "%", 100.0),
+            Self::Size => ("size", "MiB", 1.0),
             Self::Number => ("number", "", 1.0),
         }
     }
@@ -95,7 +98,7 @@ impl Dimension {
 }
 
 /// A unit: what it measures, and how many of the smallest unit of its dimension it is.
-const UNITS: [(&str, Dimension, u64); 29] = [
+const UNITS: [(&str, Dimension, u64); 32] = [
     ("ns", Dimension::Time, 1),
     ("us", Dimension::Time, 1_000),
     ("ms", Dimension::Time, 1_000_000),
@@ -124,6 +127,9 @@ const UNITS: [(&str, Dimension, u64); 29] = [
     ("S", Dimension::Admittance, 1_000_000),
     ("deg", Dimension::Angle, 1),
     ("%", Dimension::Portion, 1),
+    ("KiB", Dimension::Size, 1 << 10),
+    ("MiB", Dimension::Size, 1 << 20),
+    ("GiB", Dimension::Size, 1 << 30),
     ("", Dimension::Number, 1),
 ];
 

@@ -7,8 +7,11 @@ use super::*;
 /// What a machine under any load does within.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+const ROTATION: Rotation =
+    Rotation { size_octets_max: 4 << 20, age_max: Duration::from_secs(3600), keep: 3 };
+
 fn open(path: &Path) -> Lines {
-    Lines::open(Some(path)).expect("the file")
+    Lines::open(Some(path), ROTATION).expect("the file")
 }
 
 fn account(lines: &Lines) -> Account {
@@ -182,7 +185,77 @@ fn a_line_that_was_torn_is_not_continued() {
 
 #[test]
 fn a_file_that_cannot_be_written_names_itself_and_the_fix() {
-    let error = Lines::open(Some(Path::new("/dev/null/records.jsonl"))).expect_err("no folder");
+    let error =
+        Lines::open(Some(Path::new("/dev/null/records.jsonl")), ROTATION).expect_err("no folder");
     let said = error.to_string();
     assert!(said.contains("/dev/null/records.jsonl") && said.contains("use a different file"));
+}
+
+/// The path of a file that was put aside.
+fn aside(path: &Path, number: u32) -> PathBuf {
+    PathBuf::from(format!("{}.{number}", path.display()))
+}
+
+/// Runs a program that adds lines of an octet each to files of at most 8 octets.
+fn run_with(path: &Path, keep: u64, lines: impl IntoIterator<Item = u32>) {
+    let rotation = Rotation { size_octets_max: 8, keep, ..ROTATION };
+    for line in lines {
+        let mut one = Lines::open(Some(path), rotation).expect("the file");
+        one.add(line);
+        one.finish();
+        assert_eq!(account(&one).lost, 0);
+    }
+}
+
+#[test]
+fn a_file_that_is_full_is_put_aside_and_the_oldest_removed_whoever_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("records.jsonl");
+    run_with(&path, 3, (0..20).map(|number| number % 10));
+    let read = |path: &Path| fs::read_to_string(path).expect("the file").replace('\n', "");
+    assert_eq!(read(&path), "6789");
+    let put_aside = [1, 2, 3].map(|number| read(&aside(&path, number)));
+    assert_eq!(put_aside, ["2345", "8901", "4567"]);
+    assert!(!aside(&path, 4).exists());
+    // Fewer are kept from now on.
+    run_with(&path, 1, [0]);
+    assert_eq!((read(&path), read(&aside(&path, 1))), ("0".into(), "6789".into()));
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 2);
+}
+
+#[test]
+fn a_file_that_is_old_is_put_aside_by_the_time_of_its_first_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("records.jsonl");
+    let now_ns = time::common().ns();
+    for (age_s, is_old) in [(3000, false), (4000, true)] {
+        let first = format!("{{\"realtime_ns\":{}}}\n", now_ns - age_s * 1_000_000_000);
+        fs::write(&path, &first).expect("a file");
+        let mut lines = open(&path);
+        lines.add("new");
+        lines.finish();
+        assert_eq!(aside(&path, 1).exists(), is_old);
+        let whole = if is_old { "new\n".into() } else { first + "new\n" };
+        assert_eq!(fs::read_to_string(&path).expect("the file"), whole);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_put_aside_is_continued() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("records.jsonl");
+    // No file takes the place of a folder.
+    fs::create_dir(aside(&path, 1)).expect("a folder");
+    run_with(&path, 1, 0..6);
+    assert_eq!(fs::read_to_string(&path).expect("the file"), "0\n1\n2\n3\n4\n5\n");
+}
+
+#[test]
+fn a_link_stays_and_what_it_names_is_put_aside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (link, path) = (folder.path().join("link"), folder.path().join("records.jsonl"));
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    run_with(&link, 3, 0..5);
+    assert_eq!(fs::read_to_string(&path).expect("the file"), "4\n");
+    assert!(aside(&path, 1).exists() && link.is_symlink());
 }

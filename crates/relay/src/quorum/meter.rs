@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 use os::run_delay::RunDelay;
 use rtrb::Consumer;
 use serde_json::{Value, json};
-use substation::settings::Thread;
+use substation::settings::{Rotation, Thread};
 
 use super::records::{NodeEvent, What};
 use crate::canary::at_each_tick;
@@ -96,11 +96,11 @@ impl Beats {
 /// Measures until `stop`, or for `duration`; returns the sums. An error is that of the file.
 pub(crate) fn run(
     cores: &[usize],
-    path: Option<&Path>,
+    (path, rotation): (Option<&Path>, Rotation),
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Value> {
-    let records = Lines::open(path)?;
+    let records = Lines::open(path, rotation)?;
     let (warnings, _awake) = prepare::process();
     let begin = Instant::now();
     let mut measured = vec![Beats::default(); cores.len()];

@@ -50,7 +50,7 @@ impl<'s> Rejuvenator<'s> {
             children: [const { None }; NODES],
             counters: [0; NODES],
             known: None,
-            records: Lines::open(records.as_deref())?,
+            records: Lines::open(records.as_deref(), settings.rotation)?,
             // A folder has a name also where none was given.
             folder: folder.join("."),
             reborn: 0,

@@ -204,7 +204,7 @@ impl<'s> NodeWatch<'s> {
             link: None,
             disk,
             queues,
-            records: Lines::open(records.as_deref())?,
+            records: Lines::open(records.as_deref(), host.rotation)?,
             status: None,
             warnings: Vec::new(),
         })
