@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -184,7 +184,8 @@ fn queues(host: &NodeHost) -> (Queues, Outbox<NodeEvent>, Option<WaitQueue>) {
 struct NodeWatch<'s> {
     party: String,
     link: Option<(Watched, &'s PacketSocket)>,
-    disk: Disk,
+    /// How often the memory did not reach the disk.
+    disk_failures: Arc<AtomicU64>,
     queues: Queues,
     records: Lines,
     status: Option<(TcpListener, Arc<Shown>)>,
@@ -202,7 +203,7 @@ impl<'s> NodeWatch<'s> {
         Ok(Self {
             party,
             link: None,
-            disk,
+            disk_failures: disk.follow_on().context("starting the thread of the disk")?,
             queues,
             records: Lines::open(records.as_deref(), host.rotation)?,
             status: None,
@@ -241,6 +242,7 @@ impl<'s> NodeWatch<'s> {
         summary["party"] = self.party.into();
         summary["records_lost"] = records.as_ref().map_or(0, |records| records.lost).into();
         summary["records_write_errors"] = records.map_or(0, |records| records.write_errors).into();
+        summary["memory_sync_errors"] = self.disk_failures.load(Ordering::Relaxed).into();
         summary["stalls_lost"] = stalls_lost.into();
         summary["warnings"] = self.warnings.into();
         Ok((summary, failure))
@@ -253,7 +255,7 @@ impl Watch for NodeWatch<'_> {
         terminal::err!("qcrelay: {} runs", self.party);
     }
 
-    /// Writes what has happened, lets the disk follow, and answers who asks.
+    /// Writes what has happened, and answers who asks.
     fn look(&mut self, is_last: bool) -> Result<()> {
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
@@ -265,7 +267,6 @@ impl Watch for NodeWatch<'_> {
         } else {
             self.records.write();
         }
-        self.disk.follow().context("writing the state for a restart to disk")?;
         if let Some((listener, shown)) = &self.status {
             status::serve(listener, shown);
         }
