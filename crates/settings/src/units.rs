@@ -475,6 +475,7 @@ mod tests {
         assert_eq!(read("+2e3 A", Dimension::Current), Ok(2000.0));
         assert_eq!(read("12.5ms", Dimension::Time), Ok(0.0125));
         assert_eq!(read("15 %", Dimension::Portion), Ok(0.15));
+        assert_eq!(read("64 KiB", Dimension::Size), Ok(65_536.0));
         assert_eq!(read("50 uS", Dimension::Admittance), Ok(50e-6));
         assert_eq!(read("0.5", Dimension::Number), Ok(0.5));
         let wrong = |text, dimension| read(text, dimension).unwrap_err().to_string();

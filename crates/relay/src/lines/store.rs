@@ -1,7 +1,7 @@
 //! The file that lines go to: opened again when it has gone, and never left with half a line.
 //!
-//! One that is large or old is put aside: `relay.jsonl` becomes `relay.jsonl.1`, what
-//! has that name becomes `relay.jsonl.2`, and so on; what is beyond the number that is kept is removed. How old a
+//! One that is large or old is put aside: `relay.jsonl` becomes `relay.jsonl.1`, what has that name
+//! becomes `relay.jsonl.2`, and so on; what is beyond the number that is kept is removed. How old a
 //! file is says its first line, in the time of the relay: so a restart continues, and a program in
 //! virtual time is not compared with the clock of a disk.
 
@@ -112,9 +112,7 @@ impl Store {
         };
         Ok(self.open.insert(open))
     }
-}
 
-impl Store {
     /// Whether so many octets belong in a new file.
     fn is_over(&self, open: &OpenFile, octets: usize) -> bool {
         let age = Duration::from_nanos(time::common().ns().saturating_sub(open.begun_ns));
