@@ -97,15 +97,17 @@ class Spoken(NamedTuple):
 
 
 def records(path: Path) -> Iterator[Any]:
-    """The objects of a file of records; a line that was cut off by a kill ends it."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            try:
-                yield json.loads(line)
-            except ValueError:
-                return
+    """The objects of a file of records and, before them, of those that were put aside, which have a
+    number more the older they are; a line that was cut off by a kill is left out."""
+    numbered = (one for one in path.parent.glob(f"{path.name}.*") if one.suffix[1:].isdigit())
+    aside = sorted(numbered, key=lambda one: int(one.suffix[1:]), reverse=True)
+    for file in [*aside, *([path] if path.exists() else [])]:
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    continue
 
 
 def read(folder: Path, cores: Mapping[str, int] | None = None) -> tuple[list[Action], int]:

@@ -137,11 +137,19 @@ class Records(unittest.TestCase):
         self.assertEqual([action.number for action in both], [1, 2, 3, 4, 5, 6])
         self.assertEqual([action.at_s for action in both], [0, 0.01, 0.02, 0.02, 0.03, 0.04])
 
-    def test_a_line_that_was_cut_ends_the_records(self) -> None:
+    def test_a_line_that_was_cut_is_left_out(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "breaker.jsonl"
             path.write_text(json.dumps(acted("trip", 0, 1)) + '\n{"event": "ac', encoding="utf-8")
             self.assertEqual(len(list(records.records(path))), 1)
+
+    def test_records_that_were_put_aside_come_first(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "node-1.jsonl"
+            for number in range(12):
+                aside = path if number == 0 else Path(f"{path}.{number}")
+                aside.write_text(json.dumps(number), encoding="utf-8")
+            self.assertEqual(list(records.records(path)), list(range(11, -1, -1)))
 
 
 class Doubts(unittest.TestCase):

@@ -1,111 +1,292 @@
-//! A file of lines, written together: one call of the kernel for all that came since the last one.
-//! A call for each would be many a millisecond where somebody attacks, and a kernel that does not
-//! preempt itself keeps real-time threads waiting for the end of each.
+//! Lines for a file, written by a thread of their own.
+//!
+//! A disk may be full, slow, read-only or gone, and whoever reads a pipe may stop. None of that may
+//! keep a relay from its work, and the thread that looks at links, answers who asks for metrics and
+//! ends the program is a part of that: so it only hands lines over. What waits is bounded; lines
+//! beyond the bound are lost and counted, and a line in their place says how many. Who hands over
+//! says so once when writing fails, and once when it goes on.
+//!
+//! All lines that came together are one call of the kernel. A call for each would be many a
+//! millisecond where somebody attacks, and a kernel that does not preempt itself keeps real-time
+//! threads waiting for the end of each.
+
+mod store;
 
 use std::fmt::{Display, Write as _};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
+use substation::settings::Rotation;
 
-/// A file that goes on with the lines that it had, those that are not yet in it, and what could not
-/// be written. Without a file, lines go nowhere.
+use crate::time;
+use store::Store;
+
+/// Octets that may wait: what all queues of a relay hold fits in at once.
+const WAITING_OCTETS_MAX: usize = 4 << 20;
+/// How long one call of the kernel may take before the file counts as not written.
+const SLOW: Duration = Duration::from_secs(1);
+/// Until the first next attempt, and between attempts at most: soon after a short disturbance, and
+/// rarely enough to be no load in a long one.
+const RETRY_MIN: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(5);
+/// How long the end of a program waits for its last lines.
+const LAST_LINES_MAX: Duration = Duration::from_secs(2);
+
+/// What became of the lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Account {
+    /// Lines that will never be in the file.
+    pub(crate) lost: u64,
+    pub(crate) write_errors: u64,
+    pub(crate) is_writing: bool,
+    /// Why writing failed first, if it did.
+    pub(crate) warning: Option<String>,
+}
+
+/// A file that goes on with the lines that it had, and those that are not handed over yet. Without a
+/// file, lines go nowhere.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    file: Option<File>,
     text: String,
-    pub(crate) lost: u64,
-    pub(crate) why_lost: Option<String>,
+    shared: Option<Arc<Shared>>,
 }
 
 impl Lines {
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
-        let open = |path: &Path| {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            file.with_context(|| {
-                format!("records cannot be written to {}: use a different file", path.display())
-            })
-        };
-        let file = path.map(open).transpose()?;
-        Ok(Self { file, text: String::new(), lost: 0, why_lost: None })
+    /// Opens the file, and starts the thread that writes it. A disk without room and a pipe that
+    /// nobody reads are no errors: they may change. A thread inherits how it is scheduled, so this
+    /// is called before anything becomes real-time.
+    pub(crate) fn open(path: Option<&Path>, rotation: Rotation) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self { text: String::new(), shared: None }) };
+        let (store, failure) = Store::open(path, rotation).with_context(|| {
+            format!("records cannot be written to {}: use a different file", path.display())
+        })?;
+        let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let writer = Writer { shared: Arc::clone(&shared), store, batch: String::new() };
+        // Not joined: it may wait for a disk that never answers, and the end of a relay does not.
+        Builder::new()
+            .name("records".into())
+            .spawn(move || writer.run(failure))
+            .context("starting the thread that writes records")?;
+        Ok(Self { text: String::new(), shared: Some(shared) })
     }
 
-    /// Adds a line, which is not in the file yet.
+    /// Adds a line, which is not handed over yet.
     pub(crate) fn add(&mut self, line: impl Display) {
-        if self.file.is_some() {
+        if self.shared.is_some() {
             // A string takes whatever is written to it.
             let _always = writeln!(self.text, "{line}");
         }
     }
 
-    /// Writes all lines that were added: a file that ends early ends within the last of them only.
-    pub(crate) fn write(&mut self) -> io::Result<()> {
-        let Some(file) = self.file.as_mut().filter(|_| !self.text.is_empty()) else {
-            return Ok(());
-        };
-        let written = file.metadata().and_then(|before| {
-            file.write_all(self.text.as_bytes()).inspect_err(|_| {
-                // Of what is no file nothing can be taken back.
-                let _taken_back = file.set_len(before.len());
-            })
-        });
-        self.lost += if written.is_err() { self.text.lines().count() as u64 } else { 0 };
+    /// Hands over all lines that were added; never waits for the file.
+    pub(crate) fn write(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        let mut state = shared.lock();
+        let mut said = None;
+        if state.begun.is_some_and(|begun| begun.elapsed() > SLOW) {
+            said = state.fail(&shared.path, "it takes longer than a second");
+        }
+        if !self.text.is_empty() && !state.take_in(&self.text) {
+            said = said.or(state.fail(&shared.path, "lines come faster than they are written"));
+        }
         self.text.clear();
-        written
+        drop(state);
+        shared.changed.notify_all();
+        tell(said);
     }
 
-    /// As [`Lines::write`], for a party that protects a grid: it continues without lines that cannot
-    /// be written, counts them, and warns at the first.
-    pub(crate) fn write_or_lose(&mut self) {
-        let Err(error) = self.write() else { return };
-        self.why_lost.get_or_insert_with(|| {
-            let why =
-                format!("records are lost ({error}): free disk space, or use a different file");
-            terminal::err!("qcrelay: warning: {why}");
-            why
+    /// Ends the thread that writes, after the last lines if the file takes them in time.
+    pub(crate) fn finish(&mut self) {
+        self.write();
+        let Some(shared) = &self.shared else { return };
+        let mut state = shared.lock();
+        state.is_ending = true;
+        shared.changed.notify_all();
+        let waited = shared.changed.wait_timeout_while(state, LAST_LINES_MAX, |s| !s.has_ended);
+        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let said = if state.has_ended {
+            None
+        } else {
+            state.end(0);
+            state.fail(&shared.path, "its last lines take too long")
+        };
+        drop(state);
+        tell(said);
+    }
+
+    /// What became of the lines, if there is a file.
+    pub(crate) fn account(&self) -> Option<Account> {
+        let state = self.shared.as_ref()?.lock();
+        Some(Account {
+            lost: state.lost,
+            write_errors: state.write_errors,
+            is_writing: state.lost_before.is_none(),
+            warning: state.warning.clone(),
+        })
+    }
+}
+
+/// What both threads see.
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    /// It is held for moments only: never while the file or standard error is written.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What the writer takes next.
+    text: String,
+    /// Lines that the writer has taken, and since when the kernel has them.
+    taken: u64,
+    begun: Option<Instant>,
+    lost: u64,
+    write_errors: u64,
+    /// Lost lines that no line says yet.
+    unsaid: u64,
+    /// How many were lost when writing failed; nothing while lines are written.
+    lost_before: Option<u64>,
+    warning: Option<String>,
+    is_ending: bool,
+    has_ended: bool,
+}
+
+impl State {
+    /// Takes lines in, and before them how many are missing there; answers whether there was room.
+    fn take_in(&mut self, lines: &str) -> bool {
+        if self.text.len() + lines.len() > WAITING_OCTETS_MAX {
+            self.lost += count(lines);
+            self.unsaid += count(lines);
+            return false;
+        }
+        if self.unsaid > 0 {
+            let lost = std::mem::take(&mut self.unsaid);
+            let now_ns = time::common().ns();
+            let gap = json!({"event": "records_lost", "lost": lost, "realtime_ns": now_ns});
+            // A string takes whatever is written to it.
+            let _always = writeln!(self.text, "{gap}");
+        }
+        self.text.push_str(lines);
+        true
+    }
+
+    /// Lines are not written for now; answers what is to be said of it, once.
+    fn fail(&mut self, path: &Path, why: impl Display) -> Option<String> {
+        if self.lost_before.is_some() {
+            return None;
+        }
+        self.lost_before = Some(self.lost);
+        let path = path.display();
+        let warning = format!(
+            "records cannot be written to {path} ({why}): free disk space, or use a different file; \
+             all else goes on, and writing is tried again"
+        );
+        self.warning.get_or_insert_with(|| warning.clone());
+        Some(format!("warning: {warning}"))
+    }
+
+    /// Lines are written; answers what is to be said of it if they were not.
+    fn succeed(&mut self, path: &Path) -> Option<String> {
+        let lost = self.lost - self.lost_before.take()?;
+        Some(format!("records are written to {} again; {lost} were lost", path.display()))
+    }
+
+    /// What is still here will not be written, nor these lines.
+    fn end(&mut self, lines: u64) {
+        if !self.has_ended {
+            self.has_ended = true;
+            self.lost += self.taken.max(lines) + count(&self.text);
+            self.text.clear();
+        }
+    }
+}
+
+/// The thread that waits for the file.
+struct Writer {
+    shared: Arc<Shared>,
+    store: Store,
+    /// Lines that it has taken and that are not in the file.
+    batch: String,
+}
+
+impl Writer {
+    fn run(mut self, failure: Option<std::io::Error>) {
+        let mut retry = failure.map(|error| {
+            let said = self.shared.lock().fail(&self.shared.path, error);
+            tell(said);
+            RETRY_MIN
         });
+        loop {
+            let is_last = self.take(retry);
+            let (kept, lost, failure) = self.store.append(&self.batch);
+            self.batch.drain(..kept);
+            let mut state = self.shared.lock();
+            (state.begun, state.taken) = (None, count(&self.batch));
+            state.lost += lost;
+            let said = if let Some(error) = &failure {
+                state.write_errors += 1;
+                retry = Some(retry.map_or(RETRY_MIN, |pause| RETRY_MAX.min(2 * pause)));
+                state.fail(&self.shared.path, error)
+            } else {
+                retry = None;
+                state.succeed(&self.shared.path)
+            };
+            let is_over = is_last && (failure.is_some() || state.text.is_empty());
+            drop(state);
+            tell(said);
+            if is_over {
+                self.shared.lock().end(count(&self.batch));
+                self.shared.changed.notify_all();
+                return;
+            }
+        }
+    }
+
+    /// Waits for lines, or after a failure until it is time for the next attempt; answers whether the
+    /// program ends.
+    fn take(&mut self, retry: Option<Duration>) -> bool {
+        let (shared, state) = (&self.shared, self.shared.lock());
+        let mut state = if let Some(pause) = retry {
+            let waited = shared.changed.wait_timeout_while(state, pause, |s| !s.is_ending);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            let nothing = |s: &mut State| s.text.is_empty() && !s.is_ending;
+            let waited = shared.changed.wait_while(state, nothing);
+            waited.unwrap_or_else(PoisonError::into_inner)
+        };
+        if self.batch.is_empty() {
+            std::mem::swap(&mut self.batch, &mut state.text);
+        }
+        (state.begun, state.taken) = (Some(Instant::now()), count(&self.batch));
+        state.is_ending
+    }
+}
+
+fn count(lines: &str) -> u64 {
+    lines.lines().count() as u64
+}
+
+fn tell(said: Option<String>) {
+    if let Some(said) = said {
+        terminal::err!("qcrelay: {said}");
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_come_together_and_behind_those_that_were_there() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("records.jsonl");
-        std::fs::write(&path, "before\n").expect("a file");
-        let read = || std::fs::read_to_string(&path).expect("the file");
-        let mut lines = Lines::open(Some(&path)).expect("the file");
-        lines.add(1);
-        lines.add("two");
-        assert_eq!(read(), "before\n");
-        lines.write().expect("written");
-        lines.write().expect("nothing to write");
-        assert_eq!(read(), "before\n1\ntwo\n");
-    }
-
-    #[test]
-    fn lines_that_find_no_room_are_counted_and_those_after_them_tried() {
-        let mut lines = Lines::open(Some(Path::new("/dev/full"))).expect("a file without room");
-        for count in [2, 3] {
-            (0..count).for_each(|_| lines.add("longer than there is room"));
-            lines.write_or_lose();
-        }
-        assert!(lines.text.is_empty(), "it grows without end");
-        assert_eq!(lines.lost, 5);
-        assert!(
-            lines.why_lost.as_ref().is_some_and(|why| why.contains("No space left")),
-            "{lines:?}"
-        );
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_written_names_itself_and_the_fix() {
-        let error = Lines::open(Some(Path::new("/dev/null/records.jsonl"))).expect_err("no folder");
-        let said = error.to_string();
-        assert!(said.contains("/dev/null/records.jsonl") && said.contains("use a different file"));
-    }
-}
+mod tests;

@@ -52,6 +52,11 @@ pub(crate) fn text(totals: &Totals) -> String {
     for (name, link) in &totals.links {
         line("interface_up", &[("interface", name)], f64::from(u8::from(*link == Link::Up)));
     }
+    if let Some(records) = &totals.records {
+        line("records_writing", &[], f64::from(u8::from(records.is_writing)));
+        line("records_lost_total", &[], records.lost as f64);
+        line("records_write_errors_total", &[], records.write_errors as f64);
+    }
     line("clock_synchronised", &[], f64::from(u8::from(totals.clock.is_synchronised)));
     for (name, (state, counters)) in &totals.streams {
         let is_valid = state_name(*state) == "valid";

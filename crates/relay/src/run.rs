@@ -56,7 +56,7 @@ pub(crate) fn run(
         watched.push((Watched::new(station, host.when_down), &goose));
     }
     let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
-    let records = Lines::open(host.records.as_deref().map(Path::new))?;
+    let records = Lines::open(host.records.as_deref().map(Path::new), host.rotation)?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
 
@@ -155,15 +155,20 @@ impl Watch for RelayWatch<'_> {
             self.records.add(self.names.line(&event));
         }
         let failure = self.look_at_links();
-        if let Some(server) = &self.server {
-            metrics::serve(server, &self.totals);
-        }
         if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
             self.window = Instant::now();
             let window = self.totals.close_window();
             self.records.add(json!({"window": window, "realtime_ns": time::common().ns()}));
         }
-        self.records.write().context("writing records")?;
+        if is_last {
+            self.records.finish();
+        } else {
+            self.records.write();
+        }
+        self.totals.records = self.records.account();
+        if let Some(server) = &self.server {
+            metrics::serve(server, &self.totals);
+        }
         failure.map_or(Ok(()), |failure| Err(anyhow!(failure)))
     }
 }

@@ -23,8 +23,13 @@ pub fn fetch(address: SocketAddr) -> io::Result<String> {
 }
 
 /// Of these, 0 is what to look at.
-const STATES: [&str; 4] =
-    ["clock_synchronised{", "interface_up{", "publisher_alive{", "stream_valid{"];
+const STATES: [&str; 5] = [
+    "clock_synchronised{",
+    "interface_up{",
+    "publisher_alive{",
+    "records_writing{",
+    "stream_valid{",
+];
 
 /// What a person wants to see of it: states, counters that are not zero, times in microseconds.
 #[must_use]

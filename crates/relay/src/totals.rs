@@ -12,6 +12,7 @@ use substation::settings::Relay;
 
 use crate::blame::Cause;
 use crate::exchange::histogram;
+use crate::lines::Account;
 use crate::{receive, task};
 
 #[derive(Debug)]
@@ -71,6 +72,8 @@ pub(crate) struct Totals {
     /// What the kernel knows of its clock.
     pub(crate) clock: ClockState,
     pub(crate) links: BTreeMap<String, Link>,
+    /// If records are written.
+    pub(crate) records: Option<Account>,
     /// What stands in the way of acting in time.
     pub(crate) warnings: Vec<String>,
 }
@@ -94,6 +97,7 @@ impl Totals {
                 .collect(),
             clock: ClockState::default(),
             links: BTreeMap::new(),
+            records: None,
             warnings: Vec::new(),
         }
     }
@@ -161,6 +165,12 @@ impl Totals {
             },
             "interfaces": self.links.iter().map(|(name, link)| (name, link.name()))
                 .collect::<BTreeMap<_, _>>(),
+            "records": self.records.as_ref().map(|records| json!({
+                "lost": records.lost,
+                "write_errors": records.write_errors,
+                "writing": records.is_writing,
+                "warning": records.warning,
+            })),
             "warnings": self.warnings,
         })
     }

@@ -1,6 +1,7 @@
 //! The programs as a user runs them, on cables and buses of network namespaces; and what the documents
 //! say of them.
 mod command_line;
+mod disk;
 mod documents;
 mod feeder_fault;
 mod interface;

@@ -19,7 +19,7 @@ const QCRELAY: &str = env!("CARGO_BIN_EXE_qcrelay");
 
 /// Settings of a relay for one of these streams: an element that such a fault starts, and one
 /// that a current 15 % higher would.
-fn settings(records: &str, metrics: &str) -> String {
+pub(crate) fn settings(records: &str, metrics: &str) -> String {
     format!(
         "relay: feeder
 frequency: 50 Hz
@@ -49,7 +49,7 @@ host: {{interface: west, cache_group: nobody-made-it, records: {records}, metric
 }
 
 /// A relay that runs on a cable with these settings, and the other end of the cable.
-fn start(
+pub(crate) fn start(
     of_what: &str,
     text: impl FnOnce(&str, &str) -> String,
     duration: &str,

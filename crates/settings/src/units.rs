@@ -47,6 +47,8 @@ pub enum Dimension {
     Angle,
     /// Parts of one, written in percent.
     Portion,
+    /// Octets of files and memory.
+    Size,
     /// Nothing: a plain number.
     Number,
 }
@@ -67,6 +69,7 @@ impl Dimension {
             Self::Admittance => ("admittance", "S", 1e6),
             Self::Angle => ("angle", "deg", 1.0),
             Self::Portion => ("share", "%", 100.0),
+            Self::Size => ("size", "MiB", 1.0),
             Self::Number => ("number", "", 1.0),
         }
     }
@@ -95,7 +98,7 @@ impl Dimension {
 }
 
 /// A unit: what it measures, and how many of the smallest unit of its dimension it is.
-const UNITS: [(&str, Dimension, u64); 29] = [
+const UNITS: [(&str, Dimension, u64); 32] = [
     ("ns", Dimension::Time, 1),
     ("us", Dimension::Time, 1_000),
     ("ms", Dimension::Time, 1_000_000),
@@ -124,6 +127,9 @@ const UNITS: [(&str, Dimension, u64); 29] = [
     ("S", Dimension::Admittance, 1_000_000),
     ("deg", Dimension::Angle, 1),
     ("%", Dimension::Portion, 1),
+    ("KiB", Dimension::Size, 1 << 10),
+    ("MiB", Dimension::Size, 1 << 20),
+    ("GiB", Dimension::Size, 1 << 30),
     ("", Dimension::Number, 1),
 ];
 
@@ -469,6 +475,7 @@ mod tests {
         assert_eq!(read("+2e3 A", Dimension::Current), Ok(2000.0));
         assert_eq!(read("12.5ms", Dimension::Time), Ok(0.0125));
         assert_eq!(read("15 %", Dimension::Portion), Ok(0.15));
+        assert_eq!(read("64 KiB", Dimension::Size), Ok(65_536.0));
         assert_eq!(read("50 uS", Dimension::Admittance), Ok(50e-6));
         assert_eq!(read("0.5", Dimension::Number), Ok(0.5));
         let wrong = |text, dimension| read(text, dimension).unwrap_err().to_string();

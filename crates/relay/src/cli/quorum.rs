@@ -8,6 +8,9 @@ use terminal::exit::Exit;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use serde_json::Value;
+use settings::Fault;
+use settings::units::{self, Dimension};
+use substation::settings::Rotation;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
 use crate::prepare;
@@ -52,12 +55,32 @@ pub(super) struct Meter {
     /// File that records are appended to
     #[arg(long)]
     records: Option<PathBuf>,
+    /// Put a larger file of records aside, and begin a new one
+    #[arg(long, default_value = "64 MiB", value_parser = records_size)]
+    records_size_max: u64,
+    /// Put an older file of records aside, and begin a new one
+    #[arg(long, default_value = "24h", value_parser = records_age)]
+    records_age_max: Duration,
+    /// How many files of records that were put aside are kept
+    #[arg(long, default_value_t = 8, value_parser = program::whole::<u64>(1, 999))]
+    records_keep: u64,
     /// End after this time, such as `90s`, `500ms` or `24h`
     #[arg(long, value_parser = settings::units::duration_positive)]
     duration: Option<Duration>,
     /// End when the program that started this one ends
     #[arg(long)]
     end_with_parent: bool,
+}
+
+/// Reads the size of a file within the limits of `records_size_max` in settings.
+fn records_size(text: &str) -> Result<u64, Fault> {
+    let octets = units::quantity(text, Dimension::Size, 4_194_304.0, 1_099_511_627_776.0)?;
+    Ok(octets as u64)
+}
+
+/// As [`records_size`], an age.
+fn records_age(text: &str) -> Result<Duration, Fault> {
+    units::quantity(text, Dimension::Time, 60.0, 31_536_000.0).map(Duration::from_secs_f64)
 }
 
 /// Measures what the host takes of cores, and prints the sums.
@@ -67,10 +90,13 @@ pub(super) fn meter(asked: &Meter) -> Result<Exit> {
     }
     prepare::cores(&asked.cores)?;
     let stop = program::stop()?;
-    terminal::out!(
-        "{}",
-        meter::run(&asked.cores, asked.records.as_deref(), asked.duration, &stop)?
-    );
+    let rotation = Rotation {
+        size_octets_max: asked.records_size_max,
+        age_max: asked.records_age_max,
+        keep: asked.records_keep,
+    };
+    let records = (asked.records.as_deref(), rotation);
+    terminal::out!("{}", meter::run(&asked.cores, records, asked.duration, &stop)?);
     Ok(program::end(None, &stop))
 }
 

@@ -15,6 +15,8 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{Builder, sleep};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::FallocateFlags;
@@ -26,6 +28,8 @@ use crate::program;
 
 /// Octets of a slot: a page, which the kernel takes whole or not at all.
 const SLOT_OCTETS: usize = 4096;
+/// How often the disk looks whether something is new.
+const PERIOD: Duration = Duration::from_millis(20);
 
 #[derive(Serialize, Deserialize)]
 struct Slot<'b, T> {
@@ -145,14 +149,49 @@ impl Memory {
 }
 
 impl Disk {
-    /// Brings what is new to the disk.
-    pub(crate) fn follow(&self) -> io::Result<()> {
+    /// Follows in a thread of its own, as long as somebody has the counter of failures that is
+    /// answered: a disk that fails or hangs keeps no party from acting, and is reported once. A
+    /// thread inherits how it is scheduled, so this is called before anything becomes real-time.
+    pub(crate) fn follow_on(self) -> io::Result<Arc<AtomicU64>> {
+        let failures = Arc::new(AtomicU64::new(0));
+        let counted = Arc::downgrade(&failures);
+        let (mut failed, mut is_failing) = (0, false);
+        let follow = move || {
+            while let Some(failures) = counted.upgrade() {
+                match self.follow(&mut failed) {
+                    Err(error) => {
+                        failures.fetch_add(1, Ordering::Relaxed);
+                        if !std::mem::replace(&mut is_failing, true) {
+                            terminal::err!(
+                                "qcrelay: warning: the memory of this party does not reach the disk \
+                                 ({error}): replace the disk; until then a host that loses its power \
+                                 may forget the last changes"
+                            );
+                        }
+                    }
+                    Ok(true) if std::mem::take(&mut is_failing) => {
+                        terminal::err!("qcrelay: the memory of this party is on the disk again");
+                    }
+                    Ok(_) => {}
+                }
+                drop(failures);
+                sleep(PERIOD);
+            }
+        };
+        Builder::new().name("disk".into()).spawn(follow)?;
+        Ok(failures)
+    }
+
+    /// Brings what is new to the disk; answers whether something was. After a failure the kernel may
+    /// take for written what is not, so only what is newer than what `failed` is tried again.
+    fn follow(&self, failed: &mut u64) -> io::Result<bool> {
         let written = self.progress.written.load(Ordering::Acquire);
-        if written > self.progress.followed.load(Ordering::Acquire) {
-            self.file.sync_data()?;
-            self.progress.followed.store(written, Ordering::Release);
+        if written <= self.progress.followed.load(Ordering::Acquire).max(*failed) {
+            return Ok(false);
         }
-        Ok(())
+        self.file.sync_data().inspect_err(|_| *failed = written)?;
+        self.progress.followed.store(written, Ordering::Release);
+        Ok(true)
     }
 }
 
@@ -197,7 +236,7 @@ mod tests {
             memory.write(&value).expect("it writes");
         }
         assert_eq!((memory.number, memory.is_on_disk(1)), (5, false));
-        memory.disk().follow().expect("it syncs");
+        assert!(memory.disk().follow(&mut 0).expect("it syncs"));
         assert!(memory.is_on_disk(5) && !memory.is_on_disk(6));
         let again = Memory::open::<u64>(&path).expect_err("it is in use");
         assert!(again.to_string().contains("already running"), "{again}");
@@ -209,6 +248,25 @@ mod tests {
         drop(memory);
         let (_, found) = Memory::open::<u64>(&path).expect("it opens");
         assert_eq!(found.map(|found| found.remembered), Some(4));
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_counted_and_only_newer_writes_are_tried() {
+        // Of this nothing can be brought to a disk.
+        let file = File::options().write(true).open("/dev/full").expect("it opens");
+        let progress = Arc::new(Progress::default());
+        let disk = Disk { file: Arc::new(file), progress: Arc::clone(&progress) };
+        progress.written.store(1, Ordering::Release);
+        let failures = disk.follow_on().expect("a thread");
+        for count in [1, 2] {
+            while failures.load(Ordering::Relaxed) < count {
+                sleep(PERIOD);
+            }
+            sleep(3 * PERIOD);
+            assert_eq!(failures.load(Ordering::Relaxed), count);
+            progress.written.store(2, Ordering::Release);
+        }
+        assert_eq!(progress.followed.load(Ordering::Acquire), 0);
     }
 
     #[test]

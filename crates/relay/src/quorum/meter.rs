@@ -14,11 +14,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use os::run_delay::RunDelay;
 use rtrb::Consumer;
 use serde_json::{Value, json};
-use substation::settings::Thread;
+use substation::settings::{Rotation, Thread};
 
 use super::records::{NodeEvent, What};
 use crate::canary::at_each_tick;
@@ -96,11 +96,11 @@ impl Beats {
 /// Measures until `stop`, or for `duration`; returns the sums. An error is that of the file.
 pub(crate) fn run(
     cores: &[usize],
-    path: Option<&Path>,
+    (path, rotation): (Option<&Path>, Rotation),
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Value> {
-    let records = Lines::open(path)?;
+    let records = Lines::open(path, rotation)?;
     let (warnings, _awake) = prepare::process();
     let begin = Instant::now();
     let mut measured = vec![Beats::default(); cores.len()];
@@ -122,7 +122,14 @@ pub(crate) fn run(
     let measured_ns = time::ns(begin.elapsed());
     let cores: Vec<_> =
         cores.iter().zip(&measured).map(|(core, beats)| beats.sums(*core)).collect();
-    Ok(json!({"measured_ns": measured_ns, "cores": cores, "warnings": watch.warnings}))
+    let records = watch.records.account();
+    watch.warnings.extend(records.as_ref().and_then(|records| records.warning.clone()));
+    Ok(json!({
+        "measured_ns": measured_ns,
+        "cores": cores,
+        "records_lost": records.map_or(0, |records| records.lost),
+        "warnings": watch.warnings,
+    }))
 }
 
 struct MeterWatch {
@@ -137,13 +144,18 @@ impl Watch for MeterWatch {
         terminal::err!("qcrelay: the meter runs");
     }
 
-    fn look(&mut self, _is_last: bool) -> Result<()> {
+    fn look(&mut self, is_last: bool) -> Result<()> {
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
                 self.records.add(event.line());
             }
         }
-        self.records.write().context("writing records")
+        if is_last {
+            self.records.finish();
+        } else {
+            self.records.write();
+        }
+        Ok(())
     }
 }
 

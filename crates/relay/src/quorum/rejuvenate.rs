@@ -50,7 +50,7 @@ impl<'s> Rejuvenator<'s> {
             children: [const { None }; NODES],
             counters: [0; NODES],
             known: None,
-            records: Lines::open(records.as_deref())?,
+            records: Lines::open(records.as_deref(), settings.rotation)?,
             // A folder has a name also where none was given.
             folder: folder.join("."),
             reborn: 0,
@@ -76,10 +76,11 @@ impl<'s> Rejuvenator<'s> {
             }
             self.mourn();
         }
+        self.records.finish();
         json!({
             "reborn": self.reborn,
             "unanswered": self.unanswered,
-            "records_lost": self.records.lost,
+            "records_lost": self.records.account().map_or(0, |records| records.lost),
         })
     }
 
@@ -160,7 +161,7 @@ impl<'s> Rejuvenator<'s> {
     fn write(&mut self, mut line: Value) {
         line["realtime_ns"] = time::common().ns().into();
         self.records.add(line);
-        self.records.write_or_lose();
+        self.records.write();
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -184,7 +184,8 @@ fn queues(host: &NodeHost) -> (Queues, Outbox<NodeEvent>, Option<WaitQueue>) {
 struct NodeWatch<'s> {
     party: String,
     link: Option<(Watched, &'s PacketSocket)>,
-    disk: Disk,
+    /// How often the memory did not reach the disk.
+    disk_failures: Arc<AtomicU64>,
     queues: Queues,
     records: Lines,
     status: Option<(TcpListener, Arc<Shown>)>,
@@ -202,9 +203,9 @@ impl<'s> NodeWatch<'s> {
         Ok(Self {
             party,
             link: None,
-            disk,
+            disk_failures: disk.follow_on().context("starting the thread of the disk")?,
             queues,
-            records: Lines::open(records.as_deref())?,
+            records: Lines::open(records.as_deref(), host.rotation)?,
             status: None,
             warnings: Vec::new(),
         })
@@ -236,9 +237,12 @@ impl<'s> NodeWatch<'s> {
         let require_realtime = host.require_realtime;
         let supervisor = Supervisor { stop, duration, cache_group: None, require_realtime };
         let failure = supervisor.run(threads, warnings, &mut self)?;
-        self.warnings.extend(self.records.why_lost);
+        let records = self.records.account();
+        self.warnings.extend(records.as_ref().and_then(|records| records.warning.clone()));
         summary["party"] = self.party.into();
-        summary["records_lost"] = self.records.lost.into();
+        summary["records_lost"] = records.as_ref().map_or(0, |records| records.lost).into();
+        summary["records_write_errors"] = records.map_or(0, |records| records.write_errors).into();
+        summary["memory_sync_errors"] = self.disk_failures.load(Ordering::Relaxed).into();
         summary["stalls_lost"] = stalls_lost.into();
         summary["warnings"] = self.warnings.into();
         Ok((summary, failure))
@@ -251,15 +255,18 @@ impl Watch for NodeWatch<'_> {
         terminal::err!("qcrelay: {} runs", self.party);
     }
 
-    /// Writes what has happened, lets the disk follow, and answers who asks.
-    fn look(&mut self, _is_last: bool) -> Result<()> {
+    /// Writes what has happened, and answers who asks.
+    fn look(&mut self, is_last: bool) -> Result<()> {
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
                 self.records.add(event.line());
             }
         }
-        self.records.write_or_lose();
-        self.disk.follow().context("writing the state for a restart to disk")?;
+        if is_last {
+            self.records.finish();
+        } else {
+            self.records.write();
+        }
         if let Some((listener, shown)) = &self.status {
             status::serve(listener, shown);
         }

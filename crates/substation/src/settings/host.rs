@@ -1,5 +1,7 @@
 //! Reads `host`: where and how a relay runs. What it decides does not depend on any of it.
 
+use std::time::Duration;
+
 use ::settings::Fault;
 use ::settings::cursor::Mapping;
 use ::settings::problems::quoted;
@@ -19,6 +21,7 @@ pub struct Host {
     pub require_realtime: bool,
     pub metrics: Option<std::net::SocketAddr>,
     pub records: Option<String>,
+    pub rotation: Rotation,
 }
 
 /// What a relay does when an interface that was up is down, or has nobody at its other end.
@@ -28,6 +31,14 @@ pub enum WhenDown {
     Alarm,
     /// It ends, with exit code 12.
     End,
+}
+
+/// When a file of records is put aside and a new one begun, and how many of them are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rotation {
+    pub size_octets_max: u64,
+    pub age_max: Duration,
+    pub keep: u64,
 }
 
 /// Core and priority of a real-time thread.
@@ -52,6 +63,15 @@ pub(super) fn read(top: &Mapping<'_>) -> Option<Host> {
         require_realtime: map.is("require_realtime", "yes"),
         metrics: map.parse("metrics", socket).map(|address| address.value),
         records: text("records"),
+        rotation: rotation(&map)?,
+    })
+}
+
+pub(super) fn rotation(map: &Mapping<'_>) -> Option<Rotation> {
+    Some(Rotation {
+        size_octets_max: map.quantity("records_size_max")? as u64,
+        age_max: map.time("records_age_max")?,
+        keep: map.whole("records_keep")?.value,
     })
 }
 

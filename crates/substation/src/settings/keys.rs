@@ -4,7 +4,7 @@ use ::settings::names::Names::Foreign;
 use ::settings::table::Need::{Default, Optional, Required};
 use ::settings::table::Shape::{Choice, Named, Of, OneOf, Several, Whole, Within, Written};
 use ::settings::table::{Key, Shape, Syntax, Table, key};
-use ::settings::units::Dimension::{Frequency, Time};
+use ::settings::units::Dimension::{Frequency, Size, Time};
 
 use super::element_keys::ELEMENT;
 use super::host::cache_group;
@@ -149,8 +149,22 @@ static HOST: Table = Table {
         key("require_realtime", YES_NO, Default("no"), "`yes`: refuse to run without real time"),
         key("metrics", SOCKET, Optional, "where metrics are served"),
         key("records", TEXT, Optional, "file for events and windows of measurements"),
+        RECORDS_SIZE_MAX,
+        RECORDS_AGE_MAX,
+        RECORDS_KEEP,
     ],
 };
+
+/// A file takes what may wait for it at once, 4 MiB.
+const RECORDS_SIZE: Shape = Within(Size, 4_194_304.0, 1_099_511_627_776.0);
+/// A minute to a year.
+const RECORDS_AGE: Shape = Within(Time, 60.0, 31_536_000.0);
+pub(super) const RECORDS_SIZE_MAX: Key =
+    key("records_size_max", RECORDS_SIZE, Default("64 MiB"), "a larger file is put aside");
+pub(super) const RECORDS_AGE_MAX: Key =
+    key("records_age_max", RECORDS_AGE, Default("24 h"), "an older file is put aside");
+pub(super) const RECORDS_KEEP: Key =
+    key("records_keep", Whole { min: 1, max: 999 }, Default("8"), "how many put aside are kept");
 
 const CACHE_GROUP: Shape =
     Written(&Syntax { what: "a folder of /sys/fs/resctrl, without a path", check: cache_group });

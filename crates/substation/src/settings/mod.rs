@@ -33,7 +33,7 @@ use ::settings::Problems;
 use ::settings::cursor::{self, Cursor, Mapping};
 use ::settings::table::Shape::Of;
 
-pub use host::{Host, Thread, WhenDown};
+pub use host::{Host, Rotation, Thread, WhenDown};
 pub use keys::RELAY;
 pub use model::{
     Element, Function, GooseControl, Mode, Protection, Quantity, Relay, Signal, SignalKind, Stream,

@@ -7,7 +7,7 @@ use ::settings::units::Dimension::{Current, Time};
 
 use super::super::keys::{
     APP_ID, CONF_REV, CORE, DESTINATION, ELEMENTS, NOMINAL_HZ, ORDERS, PRIORITY_OF_THREAD,
-    REFERENCE, STREAMS, TRIPS,
+    RECORDS_AGE_MAX, RECORDS_KEEP, RECORDS_SIZE_MAX, REFERENCE, STREAMS, TRIPS,
 };
 use super::super::texts::{PARTY, SOCKET, TEXT, YES_NO};
 
@@ -116,6 +116,9 @@ static HOST: Table = Table {
             "`yes`: only with real time and a kept clock",
         ),
         key("records", TEXT, Optional, "file for the sequence of events"),
+        RECORDS_SIZE_MAX,
+        RECORDS_AGE_MAX,
+        RECORDS_KEEP,
     ],
 };
 
@@ -152,6 +155,9 @@ pub static REJUVENATOR: Table = Table {
         key("silence_max", Within(Time, 0.01, 3600.0), Default("2 s"), "of a node"),
         key("nodes", Of(&NODES), Required, "a command for each relay node"),
         key("records", TEXT, Optional, "file for what was done"),
+        RECORDS_SIZE_MAX,
+        RECORDS_AGE_MAX,
+        RECORDS_KEEP,
     ],
 };
 

@@ -19,7 +19,7 @@ pub use rejuvenation::{RejuvenationSettings, read as read_rejuvenation};
 use quorum::{NODES, Parameters, Party, Protocol};
 
 use super::Thread;
-use super::host::{canary_priority, thread};
+use super::host::{Rotation, canary_priority, rotation, thread};
 use super::texts::party;
 
 /// What all nodes of a station must agree on, and the files of this one.
@@ -57,6 +57,7 @@ pub struct NodeHost {
     pub wait_min: Option<Duration>,
     pub require_realtime: bool,
     pub records: Option<String>,
+    pub rotation: Rotation,
 }
 
 fn quorum(top: &Mapping<'_>) -> Option<Quorum> {
@@ -120,5 +121,6 @@ fn host(top: &Mapping<'_>) -> Option<NodeHost> {
         wait_min: map.time("wait_min"),
         require_realtime: map.is("require_realtime", "yes"),
         records: map.text("records").map(|file| file.value),
+        rotation: rotation(&map)?,
     })
 }

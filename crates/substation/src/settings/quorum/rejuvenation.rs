@@ -8,6 +8,7 @@ use ::settings::cursor::{self, Mapping};
 use ::settings::table::Shape::Of;
 use quorum::{NODES, Rejuvenation};
 
+use super::super::host::{Rotation, rotation};
 use super::super::texts::socket;
 use super::keys::REJUVENATOR;
 
@@ -19,6 +20,7 @@ pub struct RejuvenationSettings {
     /// Program and arguments of each node, in their order: it is killed, and started again.
     pub nodes: [Vec<String>; NODES],
     pub records: Option<String>,
+    pub rotation: Rotation,
 }
 
 /// Reads the settings; `file` is where the text is from, for reports.
@@ -42,5 +44,6 @@ fn settings(top: &Mapping<'_>) -> Option<RejuvenationSettings> {
         rejuvenation,
         nodes,
         records: top.text("records").map(|file| file.value),
+        rotation: rotation(top)?,
     })
 }
