@@ -66,6 +66,15 @@ pub(crate) fn text(totals: &Totals) -> String {
         for (what, count) in goose_counters(counters) {
             line("messages_total", &[("publisher", name), ("what", what)], count as f64);
         }
+        for (field, count) in counters.refusals.counts() {
+            line("messages_refused_total", &[("publisher", name), ("field", field)], count as f64);
+        }
+        if let Some(last) = counters.refusals.last() {
+            let (expected, got) = (last.expected.to_string(), last.got.to_string());
+            let labels = [("field", last.field.name()), ("expected", &expected), ("got", &got)];
+            let labels = [&[("publisher", name.as_str())], &labels[..]].concat();
+            line("message_last_refused", &labels, 1.0);
+        }
     }
     let (receive, task) = (totals.receive, totals.task);
     for (what, count) in [

@@ -134,7 +134,16 @@ impl Totals {
             (name, labelled(state_name(*state), &stream_counters(counters)))
         });
         let subscriptions = self.subscriptions.iter().map(|(name, (liveness, counters))| {
-            (name, labelled(liveness_name(*liveness), &goose_counters(counters)))
+            let mut labelled = labelled(liveness_name(*liveness), &goose_counters(counters));
+            labelled["refused"] = counters.refusals.counts().filter(|(_, n)| *n > 0).collect();
+            labelled["last_refused"] = counters.refusals.last().map_or(Value::Null, |last| {
+                json!({
+                    "field": last.field.name(),
+                    "expected": last.expected.to_string(),
+                    "got": last.got.to_string(),
+                })
+            });
+            (name, labelled)
         });
         let times = self.times.iter().map(|(name, times)| (*name, times.summary()));
         let task = self.task;

@@ -54,6 +54,8 @@ pub(super) fn expected(map: &Mapping<'_>, entries: usize, simulated: bool) -> Op
         app_id: map.whole("app_id")?.value as u16,
         gocb_ref: map.parse("reference", visible)?.value,
         conf_rev: map.whole("conf_rev")?.value as u32,
+        dat_set: map.parse("data_set", visible).map(|text| text.value),
+        go_id: map.parse("go_id", visible).map(|text| text.value),
         entries: entries as u32,
         simulated,
     })
