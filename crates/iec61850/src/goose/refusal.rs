@@ -87,7 +87,7 @@ pub enum Said {
     Since(UtcTime),
     Time(UtcTime),
     Text(ShortText),
-    /// In words.
+    /// What is neither number nor text of a frame, in our own words.
     Words(&'static str),
     /// A value of another kind, by its place in the data set, which begins at 0.
     Value(u32),
