@@ -201,8 +201,8 @@ impl Breaker {
         (attempt, tick): (Attempt, Tick),
         proof: S::Proof,
     ) -> Result<(), Refusal> {
-        let statement = self.subject.statement(attempt, tick);
         self.doubt(from, attempt);
+        let statement = self.subject.statement(attempt, tick);
         match self.admissible(turn.now, attempt, tick, self.parameters.freshness_ticks) {
             Err(Refusal::FutureGen) if self.is_in_doubt() => return Err(Refusal::FutureGen),
             Err(why @ (Refusal::Impossible | Refusal::FutureGen)) => {
@@ -293,13 +293,13 @@ impl Breaker {
     }
 
     fn act(&mut self, turn: &mut Turn<'_, impl Scheme>, action: Action) {
-        self.doubt = self.doubt.filter(|doubt| doubt.ahead != [false; NODES]);
         self.state = action;
         self.generation = self.generation.next();
         self.acted_at = turn.now;
         self.dwells_from = turn.now;
         self.votes = [None; NODES];
         self.heartbeat = Heartbeat::new(turn.now, &self.parameters);
+        self.doubt = self.doubt.filter(|doubt| doubt.ahead != [false; NODES]);
         turn.effects.push(Effect::Operate { action, generation: self.generation });
     }
 
