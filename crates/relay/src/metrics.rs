@@ -57,6 +57,17 @@ const FAMILIES: &[(&str, &str, &str)] = &[
         "counter",
         "Samples of the stream, by what became of them; one may count as several.",
     ),
+    (
+        "samples_refused_total",
+        "counter",
+        "Samples of the stream that did not fit the settings, by the field for which they were refused.",
+    ),
+    (
+        "sample_last_refused_info",
+        "gauge",
+        "Always 1; labels are the field, what was expected and what was found in the last sample that \
+         did not fit the settings.",
+    ),
     ("publisher_alive", "gauge", "Whether the GOOSE publisher is heard (1) or not (0)."),
     (
         "messages_total",
@@ -77,6 +88,17 @@ const FAMILIES: &[(&str, &str, &str)] = &[
          message that was refused.",
     ),
     ("frames_total", "counter", "Ethernet frames, by what became of them."),
+    (
+        "frames_malformed_total",
+        "counter",
+        "Ethernet frames that could not be decoded, by the field that was wrong.",
+    ),
+    (
+        "frame_last_malformed_info",
+        "gauge",
+        "Always 1; labels are the field, its octet and what was wrong with it in the last frame that \
+         could not be decoded.",
+    ),
     ("cycles_total", "counter", "Cycles of the protection task of 1 ms, run or skipped."),
     ("overruns_total", "counter", "Cycles of the protection task that ended too late, by cause."),
     (
@@ -111,6 +133,15 @@ pub(crate) fn text(totals: &Totals) -> String {
         for (what, count) in stream_counters(counters) {
             line("samples_total", &[("stream", name), ("what", what)], count as f64);
         }
+        for (field, count) in counters.misfits.counts() {
+            line("samples_refused_total", &[("stream", name), ("field", field)], count as f64);
+        }
+        if let Some(last) = counters.misfits.last() {
+            let (expected, got) = (last.expected.to_string(), last.got.to_string());
+            let labels = [("field", last.field), ("expected", &expected), ("got", &got)];
+            let labels = [&[("stream", name.as_str())], &labels[..]].concat();
+            line("sample_last_refused_info", &labels, 1.0);
+        }
     }
     for (name, (liveness, counters)) in &totals.subscriptions {
         let is_alive = *liveness == iec61850::goose::Liveness::Alive;
@@ -139,6 +170,14 @@ pub(crate) fn text(totals: &Totals) -> String {
         ("unsent", task.unsent),
     ] {
         line("frames_total", &[("what", what)], count as f64);
+    }
+    for (field, count) in receive.malformed_fields.counts() {
+        line("frames_malformed_total", &[("field", field)], count as f64);
+    }
+    if let Some(last) = receive.malformed_fields.last() {
+        let (octet, fault) = (last.octet.to_string(), last.fault.to_string());
+        let labels = [("field", last.field), ("octet", &octet), ("fault", &fault)];
+        line("frame_last_malformed_info", &labels, 1.0);
     }
     line("cycles_total", &[("what", "run")], task.cycles as f64);
     line("cycles_total", &[("what", "skipped")], task.skipped as f64);
@@ -229,8 +268,8 @@ subscriptions:
         let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
         let mut totals = Totals::new(&relay);
         totals.links.insert("a\nb".into(), Link::Up);
-        totals.absorb("task", &mut crate::exchange::histogram());
         refuse_one(&mut totals);
+        totals.receive.samples(&[], iec61850::SampleTime::ZERO, &[0; 9], |_| {});
         let text = text(&totals);
         assert!(text.ends_with('\n'), "the last line ends");
         let (mut helps, mut types) = (BTreeMap::new(), BTreeMap::new());
@@ -266,12 +305,17 @@ subscriptions:
         // Each of the table is here, so that each was checked.
         assert_eq!(families.len(), FAMILIES.len(), "{families:?}");
         assert_eq!(helps.len(), types.len());
+        let misfit = "qcrelay_samples_refused_total{stream=\"s \\\\ \\\"1\",field=\"confRev\"} 1\n";
+        assert!(text.contains(misfit), "{text}");
         assert!(series.iter().any(|(_, labels)| labels.contains(&("stream", "s \\ \"1".into()))));
     }
 
     fn refuse_one(totals: &mut Totals) {
         use iec61850::SampleTime;
         use iec61850::goose::{Field, Refusal, Said, Subscriber};
+        use iec61850::stream::Supervision;
+        use iec61850::wire::sampled_values::Channels;
+        use iec61850::wire::{Asdu, Header, Synchronisation};
         let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
         let expected = relay.subscriptions["breaker"].expected.clone();
         let mut subscriber = Subscriber::new(expected);
@@ -279,5 +323,22 @@ subscriptions:
         subscriber.refuse(SampleTime::ZERO, Refusal { field: Field::GoId, expected, got });
         let known = totals.subscriptions.get_mut("breaker").expect("it is in the settings");
         known.1 = *subscriber.counters();
+        let (name, stream) = relay.protection.streams.iter().next().expect("there is one");
+        let mut supervision = Supervision::new(stream.supervision);
+        let asdu = Asdu {
+            sv_id: "S",
+            dat_set: None,
+            smp_cnt: 0,
+            conf_rev: 9,
+            refr_tm: None,
+            smp_synch: Synchronisation::Global,
+            smp_rate: None,
+            channels: Channels::new(&[[0; 8]; 8]),
+            smp_mod: None,
+            gm_identity: None,
+        };
+        supervision.receive(SampleTime::ZERO, &Header::default(), &asdu);
+        let known = totals.streams.get_mut(name).expect("it is in the settings");
+        known.1 = *supervision.counters();
     }
 }
