@@ -92,6 +92,51 @@ pub struct Counters {
     pub test: u64,
     /// Starts of the publisher, also the first.
     pub restarts: u64,
+    /// Of the simulated and misconfigured ones, those of each field.
+    pub misfits: Misfits,
+}
+
+/// Samples that did not fit the settings, by the field for which they were refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Misfits {
+    counts: [u64; Misfits::FIELDS.len()],
+    last: Option<Misfit>,
+}
+
+/// A sample that did not fit the settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Misfit {
+    /// As the standard writes it.
+    pub field: &'static str,
+    /// What the settings say; of `smpCnt` the first number that does not exist.
+    pub expected: u32,
+    pub got: u32,
+}
+
+impl Misfits {
+    const FIELDS: [&'static str; 4] = ["simulation", "seqData", "confRev", "smpCnt"];
+
+    /// How many there were for each field.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Self::FIELDS.into_iter().zip(self.counts)
+    }
+
+    /// The newest of all.
+    #[must_use]
+    pub const fn last(&self) -> Option<Misfit> {
+        self.last
+    }
+
+    /// Counts the first field that does not fit, if there is one.
+    fn note(&mut self, fields: [(bool, u32, u32); Self::FIELDS.len()]) -> bool {
+        let misfit = fields.into_iter().position(|(fits, ..)| !fits);
+        if let Some(index) = misfit {
+            let (_, expected, got) = fields[index];
+            self.counts[index] += 1;
+            self.last = Some(Misfit { field: Self::FIELDS[index], expected, got });
+        }
+        misfit.is_some()
+    }
 }
 
 /// What to do with a sample.
@@ -170,13 +215,18 @@ impl Supervision {
     /// A sample has arrived.
     pub fn receive(&mut self, now: SampleTime, header: &Header, asdu: &Asdu<'_>) -> Verdict {
         self.counters.received += 1;
-        if header.is_simulated() && !self.settings.simulated {
-            self.counters.simulated += 1;
-            return Verdict::Drop;
-        }
-        let Settings { rate, channels, conf_rev, .. } = self.settings;
-        if asdu.channels.len() != channels || asdu.conf_rev != conf_rev || asdu.smp_cnt >= rate {
-            self.counters.misconfigured += 1;
+        let Settings { rate, channels, conf_rev, simulated, .. } = self.settings;
+        let is_odd = header.is_simulated() && !simulated;
+        let counted = asdu.channels.len();
+        let fields = [
+            (!is_odd, 0, u32::from(is_odd)),
+            (counted == channels, channels as u32, counted as u32),
+            (asdu.conf_rev == conf_rev, conf_rev, asdu.conf_rev),
+            (asdu.smp_cnt < rate, u32::from(rate), u32::from(asdu.smp_cnt)),
+        ];
+        if self.counters.misfits.note(fields) {
+            let Counters { simulated, misconfigured, .. } = &mut self.counters;
+            *(if is_odd { simulated } else { misconfigured }) += 1;
             return Verdict::Drop;
         }
         let verdict = self.place(now, asdu.smp_cnt);
@@ -464,6 +514,10 @@ mod tests {
         assert_eq!(simulated.give(&mut stream, at), Verdict::Drop);
         let Counters { strange, duplicated, misconfigured, simulated, .. } = *stream.counters();
         assert_eq!((strange, duplicated, misconfigured, simulated), (4, 3, 1, 1));
+        let misfits = stream.counters().misfits;
+        assert!(misfits.counts().map(|(_, count)| count).eq([1, 0, 0, 1]), "{misfits:?}");
+        let last = Misfit { field: "simulation", expected: 0, got: 1 };
+        assert_eq!(misfits.last(), Some(last));
         assert_eq!(
             (stream.state(), stream.last, stream.in_row),
             (State::Valid, before.last, before.in_row)

@@ -56,6 +56,15 @@ pub struct Breaker {
     answers: Budget,
     keys: WorkingKeys,
     heartbeat: Heartbeat,
+    doubt: Option<Doubt>,
+}
+
+/// Doubt of a breaker node whether its memory is that of the station: nothing was found at its
+/// start. If it ran before, correct nodes know of actions that it does not, and are right.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+struct Doubt {
+    /// Who spoke of a gen that is yet to come.
+    ahead: [bool; NODES],
 }
 
 impl Breaker {
@@ -79,7 +88,27 @@ impl Breaker {
             answers: Budget::default(),
             keys: WorkingKeys::new(counters),
             heartbeat: Heartbeat::new(now, &parameters),
+            doubt: None,
         }
+    }
+
+    /// The same with a memory that began anew: nodes that know of later gens are not blamed, until
+    /// the first action shows that they do not.
+    #[must_use]
+    pub fn with_doubt(self) -> Self {
+        Self { doubt: Some(Doubt::default()), ..self }
+    }
+
+    /// Whether nodes that know of later gens are not blamed.
+    pub const fn is_in_doubt(&self) -> bool {
+        self.doubt.is_some()
+    }
+
+    /// Which nodes know of later gens, if that are as many as cannot all be wrong: then a memory
+    /// was lost.
+    pub fn knows_less_than(&self) -> Option<[bool; NODES]> {
+        let ahead = self.doubt?.ahead;
+        (ahead.iter().filter(|ahead| **ahead).count() >= QUORUM).then_some(ahead)
     }
 
     /// Takes in an event and says what is to be done, including all that is due now.
@@ -172,8 +201,10 @@ impl Breaker {
         (attempt, tick): (Attempt, Tick),
         proof: S::Proof,
     ) -> Result<(), Refusal> {
+        self.doubt(from, attempt);
         let statement = self.subject.statement(attempt, tick);
         match self.admissible(turn.now, attempt, tick, self.parameters.freshness_ticks) {
+            Err(Refusal::FutureGen) if self.is_in_doubt() => return Err(Refusal::FutureGen),
             Err(why @ (Refusal::Impossible | Refusal::FutureGen)) => {
                 // Evidence without a look at the proof, out of the same budget.
                 if self.spend(turn.tick(), from).is_ok() {
@@ -205,6 +236,7 @@ impl Breaker {
         (attempt, tick): (Attempt, Tick),
         certificate: &S::Certificate,
     ) -> Result<(), Refusal> {
+        self.doubt(from, attempt);
         self.admissible(turn.now, attempt, tick, self.parameters.look_ahead_ticks)?;
         self.spend(turn.tick(), from)?;
         let statement = self.subject.statement(attempt, tick);
@@ -213,6 +245,13 @@ impl Breaker {
         }
         self.act(turn, attempt.action);
         Ok(())
+    }
+
+    /// Notes who knows of a later gen than a memory that began anew.
+    fn doubt(&mut self, from: NodeId, attempt: Attempt) {
+        if let Some(doubt) = &mut self.doubt {
+            doubt.ahead[from.index()] |= attempt.generation > self.generation;
+        }
     }
 
     /// Whether a statement, if it is proven, may lead to an action now.
@@ -260,6 +299,7 @@ impl Breaker {
         self.dwells_from = turn.now;
         self.votes = [None; NODES];
         self.heartbeat = Heartbeat::new(turn.now, &self.parameters);
+        self.doubt = self.doubt.filter(|doubt| doubt.ahead != [false; NODES]);
         turn.effects.push(Effect::Operate { action, generation: self.generation });
     }
 

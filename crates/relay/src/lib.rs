@@ -9,6 +9,7 @@
 //! - `merging`: what publishes sampled values, `qcmerge`.
 //! - `receive`, `task`, `canary`: the three threads.
 //! - `blame`: why a task was late.
+//! - `malformed`: what no decoder takes; `refusals`: which refusals are worth a record.
 //! - `publish`, `subscribed`: GOOSE out and in.
 //! - `cache`: a share of the processor's cache for them.
 //! - `clock`: what stamps say of the clock.
@@ -32,6 +33,7 @@ mod goose;
 mod hostile;
 mod lines;
 mod links;
+mod malformed;
 mod merging;
 mod metrics;
 mod prepare;
@@ -40,6 +42,7 @@ mod publish;
 pub mod quorum;
 mod receive;
 mod records;
+mod refusals;
 mod run;
 mod subscribed;
 mod supervise;

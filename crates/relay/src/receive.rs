@@ -9,13 +9,14 @@ use hdrhistogram::Histogram;
 use iec61850::SampleTime;
 use iec61850::goose::Expected;
 use iec61850::stream::StreamKey;
-use iec61850::wire::{Goose, SampledValues};
+use iec61850::wire::{Goose, SampledValues, WireError};
 use rtrb::Producer;
 use serde::Serialize;
 use substation::engine::Arrival;
 use substation::settings::Relay;
 
 use crate::exchange::{Filler, histogram, record};
+use crate::malformed::Malformed;
 use crate::time::{self, Now};
 use os::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
 
@@ -43,6 +44,8 @@ pub(crate) struct Counters {
     pub(crate) frames: u64,
     /// Refused by the decoder.
     pub(crate) malformed: u64,
+    /// The same, by the field at which the decoder stopped.
+    pub(crate) malformed_fields: Malformed,
     /// Samples and messages of streams and publishers that nobody subscribed to.
     pub(crate) unknown: u64,
     /// Samples and messages that found the queue to the task full.
@@ -51,6 +54,12 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// A frame that the decoder refused.
+    pub(crate) fn malformed(&mut self, error: WireError) {
+        self.malformed += 1;
+        self.malformed_fields.note(error);
+    }
+
     /// Decodes a frame, and gives the samples of these streams, in the order of their names, to
     /// `take`.
     pub(crate) fn samples(
@@ -60,9 +69,9 @@ impl Counters {
         octets: &[u8],
         mut take: impl FnMut(Arrival),
     ) {
-        let Ok(frame) = SampledValues::decode(octets) else {
-            self.malformed += 1;
-            return;
+        let frame = match SampledValues::decode(octets) {
+            Ok(frame) => frame,
+            Err(error) => return self.malformed(error),
         };
         for asdu in frame.asdus() {
             match streams.iter().position(|key| key.matches(&frame.header, &asdu)) {
@@ -164,9 +173,9 @@ impl Receiver {
     }
 
     fn take_message(&mut self, _at: SampleTime, octets: &[u8]) {
-        let Ok(message) = Goose::decode(octets) else {
-            self.counters.malformed += 1;
-            return;
+        let message = match Goose::decode(octets) {
+            Ok(message) => message,
+            Err(error) => return self.counters.malformed(error),
         };
         if !self.messages.iter().any(|expected| expected.matches(&message)) {
             self.counters.unknown += 1;

@@ -41,6 +41,12 @@ impl Names {
             What::Publisher(n, liveness) => {
                 json!({"publisher": self.subscriptions[n].0, "state": liveness_name(liveness)})
             }
+            What::Refused(n, refusal) => json!({
+                "publisher": self.subscriptions[n].0,
+                "refused": refusal.field.name(),
+                "expected": refusal.expected.to_string(),
+                "got": refusal.got.to_string(),
+            }),
             What::Value(n, entry, value) => self.value(n, entry, value),
             What::Overrun(cause, evidence) => json!({
                 "overrun": cause.name(),
@@ -71,6 +77,9 @@ impl Names {
             }
             Entry::Trip(breaker) => {
                 json!({"order": breaker, "on": value == Some(true), "publisher": name})
+            }
+            Entry::Reset(breaker) => {
+                json!({"reset": breaker, "on": value == Some(true), "publisher": name})
             }
             Entry::Initiate(element) => {
                 json!({"initiate": element, "on": value == Some(true), "publisher": name})

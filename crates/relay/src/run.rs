@@ -20,6 +20,7 @@ use crate::lines::Lines;
 use crate::links::Watched;
 use crate::receive::{self, Receiver};
 use crate::records::Names;
+use crate::refusals::Refusals;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
 use crate::task::{self, Event, PERIOD, SharedState, Task};
 use crate::totals::Totals;
@@ -74,6 +75,7 @@ pub(crate) fn run(
     let mut watch = RelayWatch {
         totals: Totals::new(relay),
         names: Names::of(relay),
+        refusals: Refusals::default(),
         records,
         events: events_out,
         received: receive_out,
@@ -128,6 +130,7 @@ fn samples_max(relay: &Relay) -> usize {
 struct RelayWatch<'s> {
     totals: Totals,
     names: Names,
+    refusals: Refusals,
     records: Lines,
     events: Consumer<Event>,
     received: Collector<receive::ReceiveFigures>,
@@ -154,6 +157,11 @@ impl Watch for RelayWatch<'_> {
         while let Ok(event) = self.events.pop() {
             self.records.add(self.names.line(&event));
         }
+        let (records, now_ns) = (&mut self.records, time::common().ns());
+        self.refusals.look(Instant::now(), &self.totals, |mut line| {
+            line["realtime_ns"] = now_ns.into();
+            records.add(line);
+        });
         let failure = self.look_at_links();
         if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
             self.window = Instant::now();

@@ -6,7 +6,7 @@
 //! waits for it, and trips on nothing that it does not trust.
 
 use iec61850::SampleTime;
-use iec61850::goose::{Counters, Liveness, Reception, Subscriber};
+use iec61850::goose::{Counters, Field, Liveness, Reception, Refusal, Said, Subscriber};
 use iec61850::wire::{Data, Goose, Quality};
 use substation::settings::{Entry, Mode, Relay};
 
@@ -39,7 +39,9 @@ impl Subscribed {
             Entry::Block(name) | Entry::Initiate(name) => {
                 relay.protection.elements.keys().position(|known| known == name)
             }
-            Entry::Trip(name) => breakers.keys().position(|known| known == name),
+            Entry::Trip(name) | Entry::Reset(name) => {
+                breakers.keys().position(|known| known == name)
+            }
             Entry::Position(_) | Entry::Quality(_) | Entry::Unused => None,
         };
         let subscriptions = relay.subscriptions.values();
@@ -59,11 +61,17 @@ impl Subscribed {
         if !self.subscriber.expected().matches(message) {
             return;
         }
-        if !self.has_kinds(message) {
-            self.subscriber.refuse();
+        let checked = self.subscriber.expected().check(message);
+        if let (Some(odd), Ok(())) = (self.odd_kind(message), checked) {
+            self.subscriber.refuse(now, odd);
         } else if self.subscriber.receive(now, message) == Reception::Changed {
             self.take(message);
         }
+    }
+
+    /// What was refused and is worth a record.
+    pub(crate) fn take_report(&mut self) -> Option<Refusal> {
+        self.subscriber.take_report()
     }
 
     pub(crate) fn poll(&mut self, now: SampleTime) -> Liveness {
@@ -78,6 +86,11 @@ impl Subscribed {
         self.subscriber.counters()
     }
 
+    /// The breaker whose lockout is reset when this value becomes true.
+    pub(crate) fn resets(&self, entry: usize) -> Option<usize> {
+        self.places[entry].filter(|_| matches!(self.entries[entry], Entry::Reset(_)))
+    }
+
     /// What it may want done, and whether it does.
     pub(crate) fn orders(&self) -> impl Iterator<Item = (Order, bool)> {
         let known = self.entries.iter().zip(&self.places).zip(&self.values);
@@ -86,25 +99,38 @@ impl Subscribed {
                 Entry::Block(_) => Order::Block,
                 Entry::Trip(_) => Order::Trip,
                 Entry::Initiate(_) => Order::Initiate,
-                Entry::Position(_) | Entry::Quality(_) | Entry::Unused => return None,
+                Entry::Position(_) | Entry::Reset(_) | Entry::Quality(_) | Entry::Unused => {
+                    return None;
+                }
             };
             Some((order((*place)?), *value == Some(true)))
         })
     }
 
-    fn has_kinds(&self, message: &Goose<'_>) -> bool {
-        self.entries.iter().zip(message.all_data.elements()).all(|(entry, data)| match entry {
-            Entry::Position(_) => match data {
-                Data::BitString(bits) => bits.len() == 2,
-                other => matches!(other, Data::Boolean(_)),
-            },
-            Entry::Block(_) | Entry::Trip(_) | Entry::Initiate(_) => {
-                matches!(data, Data::Boolean(_))
-            }
-            Entry::Quality(_) => {
-                matches!(data, Data::BitString(bits) if Quality::from_bits(bits).is_some())
-            }
-            Entry::Unused => true,
+    /// The first value that is of another kind than its entry.
+    fn odd_kind(&self, message: &Goose<'_>) -> Option<Refusal> {
+        let values = self.entries.iter().zip(message.all_data.elements()).enumerate();
+        let mut odd = values.filter_map(|(index, (entry, data))| {
+            let (fits, expected) = match entry {
+                Entry::Position(_) => match data {
+                    Data::BitString(bits) => (bits.len() == 2, "a double point or boolean"),
+                    other => (matches!(other, Data::Boolean(_)), "a double point or boolean"),
+                },
+                Entry::Block(_) | Entry::Trip(_) | Entry::Reset(_) | Entry::Initiate(_) => {
+                    (matches!(data, Data::Boolean(_)), "a boolean")
+                }
+                Entry::Quality(_) => (
+                    matches!(data, Data::BitString(bits) if Quality::from_bits(bits).is_some()),
+                    "a quality",
+                ),
+                Entry::Unused => return None,
+            };
+            (!fits).then_some((index as u32, expected))
+        });
+        odd.next().map(|(index, expected)| Refusal {
+            field: Field::AllData,
+            expected: Said::Words(expected),
+            got: Said::Value(index),
         })
     }
 
@@ -205,6 +231,8 @@ subscriptions:
         let swapped = [block, quality, position, unused];
         assert_eq!(give(&mut all[0], 0, 1, &swapped), [None; 4]);
         assert_eq!((all[0].counters().misconfigured, all[0].counters().received), (1, 1));
+        let said = all[0].take_report().expect("it is worth a record").to_string();
+        assert_eq!(said, "allData: expected a boolean, got another kind of value as number 3");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use iec61850::SampleTime;
-use iec61850::goose::{self, Liveness};
+use iec61850::goose::{self, Liveness, Refusal};
 use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, MacAddress, UtcTime};
 use quorum::CommonTime;
@@ -42,6 +42,8 @@ pub(crate) enum What {
     Publisher(usize, Liveness),
     /// A value of a publisher: subscription, entry, value.
     Value(usize, usize, Option<bool>),
+    /// A message that says it is of a publisher was refused: the first of a run.
+    Refused(usize, Refusal),
     /// A cycle ended too late.
     Overrun(Cause, Evidence),
 }
@@ -184,7 +186,13 @@ impl<'t> Task<'t> {
         for _ in 0..self.goose.slots() {
             let Ok(frame) = self.goose.pop() else { break };
             let Ok(message) = Goose::decode(frame.octets()) else { continue };
-            self.subscribed.iter_mut().for_each(|each| each.receive(now, &message));
+            for (number, subscribed) in self.subscribed.iter_mut().enumerate() {
+                subscribed.receive(now, &message);
+                if let Some(refusal) = subscribed.take_report() {
+                    let what = What::Refused(number, refusal);
+                    self.events.push(Event { at: time::common(), what });
+                }
+            }
         }
         let at = time::common();
         self.listen(now, at);
@@ -216,6 +224,12 @@ impl<'t> Task<'t> {
             let values = subscribed.values.iter().zip(known_values).enumerate();
             for (entry, (value, known)) in values {
                 if *known != *value {
+                    // From false alone: one that was true in a silence is nobody's wish of now.
+                    if (*known, *value) == (Some(false), Some(true))
+                        && let Some(breaker) = subscribed.resets(entry)
+                    {
+                        self.engine.reset(breaker);
+                    }
                     *known = *value;
                     tell(What::Value(number, entry, *value));
                 }

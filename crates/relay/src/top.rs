@@ -35,7 +35,7 @@ const STATES: [&str; 5] = [
 #[must_use]
 pub fn page(metrics: &str) -> String {
     let mut page = String::new();
-    for line in metrics.lines() {
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
         let Some((name, value)) = line.rsplit_once(' ') else { continue };
         let name = name.trim_start_matches("qcrelay_");
         let Ok(number) = value.parse::<f64>() else { continue };
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_page_shows_times_and_what_was_counted() {
-        let metrics = "qcrelay_seconds{of=\"task\"} 0.000053\nqcrelay_a{} 0\nqcrelay_b{} 7\n\
+        let metrics = "# HELP qcrelay_a At most 5\nqcrelay_seconds{of=\"task\"} 0.000053\nqcrelay_a{} 0\nqcrelay_b{} 7\n\
                        qcrelay_stream_valid{stream=\"s\"} 0\n";
         let shown = page(metrics);
         assert!(
@@ -65,6 +65,7 @@ mod tests {
                 && shown.contains("7")
                 && shown.contains("stream_valid")
                 && !shown.contains("a{}")
+                && !shown.contains("most")
         );
     }
 }

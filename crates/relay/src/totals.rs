@@ -135,10 +135,25 @@ impl Totals {
 
     pub(crate) fn summary(&self) -> Value {
         let streams = self.streams.iter().map(|(name, (state, counters))| {
-            (name, labelled(state_name(*state), &stream_counters(counters)))
+            let mut labelled = labelled(state_name(*state), &stream_counters(counters));
+            labelled["refused"] = counters.misfits.counts().filter(|(_, n)| *n > 0).collect();
+            labelled["last_refused"] = counters.misfits.last().map_or(
+                Value::Null,
+                |last| json!({"field": last.field, "expected": last.expected, "got": last.got}),
+            );
+            (name, labelled)
         });
         let subscriptions = self.subscriptions.iter().map(|(name, (liveness, counters))| {
-            (name, labelled(liveness_name(*liveness), &goose_counters(counters)))
+            let mut labelled = labelled(liveness_name(*liveness), &goose_counters(counters));
+            labelled["refused"] = counters.refusals.counts().filter(|(_, n)| *n > 0).collect();
+            labelled["last_refused"] = counters.refusals.last().map_or(Value::Null, |last| {
+                json!({
+                    "field": last.field.name(),
+                    "expected": last.expected.to_string(),
+                    "got": last.got.to_string(),
+                })
+            });
+            (name, labelled)
         });
         let times = self.times.iter().map(|(name, times)| (*name, times.summary()));
         let task = self.task;
@@ -150,6 +165,8 @@ impl Totals {
             "frames": {
                 "received": self.receive.frames,
                 "malformed": self.receive.malformed,
+                "malformed_fields": self.receive.malformed_fields,
+                "last_malformed": self.receive.malformed_fields.last().map(|last| last.to_string()),
                 "unknown": self.receive.unknown,
                 "queue_full": self.receive.queue_full,
                 "kernel_dropped": self.kernel_dropped,

@@ -112,6 +112,32 @@ fn what_is_impossible_in_a_gen_is_blamed() {
 }
 
 #[test]
+fn a_breaker_node_whose_memory_was_lost_blames_nobody_and_says_whom_it_knows_less_than() {
+    let mut breaker = bench();
+    breaker.breaker = breaker.breaker.with_doubt();
+    for (node, known) in [(A, None), (B, Some([true, true, false, false]))] {
+        let effects = breaker.hears(node, vote(node, attempt(Trip, 12), 100));
+        assert_eq!((refused(&effects), blamed(&effects).len()), (Some(Refusal::FutureGen), 0));
+        assert_eq!(breaker.breaker.knows_less_than(), known);
+    }
+    // Nodes that were restarted believe it; those that were not are blamed no more than before.
+    breaker.hears(C, vote(C, attempt(Trip, 0), 100));
+    assert_eq!(actions(&breaker.hears(D, vote(D, attempt(Trip, 0), 100))), [Trip]);
+    let effects = breaker.hears(A, vote(A, attempt(Trip, 12), 100));
+    assert!(blamed(&effects).is_empty() && breaker.breaker.is_in_doubt());
+}
+
+#[test]
+fn the_doubt_of_a_first_start_ends_with_its_first_action() {
+    let mut breaker = bench();
+    breaker.breaker = breaker.breaker.with_doubt();
+    breaker.hears(A, vote(A, attempt(Trip, 0), 100));
+    assert_eq!(actions(&breaker.hears(B, vote(B, attempt(Trip, 0), 100))), [Trip]);
+    assert!(!breaker.breaker.is_in_doubt());
+    assert_eq!(blamed(&breaker.hears(D, vote(D, attempt(Close, 2), 100))).len(), 1);
+}
+
+#[test]
 fn redundant_votes_do_not_move_the_time_of_an_action() {
     let mut breaker = tripped();
     let acted_at = breaker.breaker.remembered().acted_at;

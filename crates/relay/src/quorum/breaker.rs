@@ -42,6 +42,9 @@ pub(crate) struct Remembered {
     counters: [u64; NODES],
     /// Working keys in use, with their numbers.
     keys: [Option<Key>; NODES],
+    /// It began anew under these keys, and nodes may know of earlier actions.
+    #[serde(default)]
+    pub(crate) is_in_doubt: bool,
 }
 
 /// A working key as it is written down.
@@ -90,11 +93,13 @@ impl Remembered {
                 membership,
                 counters: [0; NODES],
                 keys: [None; NODES],
+                is_in_doubt: true,
             };
         };
         if remembered.membership != membership {
             (remembered.counters, remembered.keys) = ([0; NODES], [None; NODES]);
             remembered.membership = membership;
+            remembered.is_in_doubt = false;
         }
         if is_other_boot {
             remembered.generation = remembered.generation.saturating_add(LEFT_OUT);
@@ -149,6 +154,8 @@ pub(crate) struct BreakerLoop<'s> {
     remembered: Remembered,
     /// In which write each node's working key was written down.
     adopted: [u64; NODES],
+    /// Whether it was recorded that nodes know of later gens.
+    is_loss_recorded: bool,
     shown: Arc<Shown>,
     effects: Vec<Asked>,
     actions: u64,
@@ -170,7 +177,11 @@ impl<'s> BreakerLoop<'s> {
             }
         }
         memory.write_through(&remembered)?;
-        let breaker = Breaker::new(now.common, subject, parameters, remembered.core());
+        let mut breaker = Breaker::new(now.common, subject, parameters, remembered.core());
+        if remembered.is_in_doubt {
+            breaker = breaker.with_doubt();
+            harness.record(now, What::MemoryNew);
+        }
         shown.stands(&breaker.remembered());
         Ok(Self {
             harness,
@@ -179,6 +190,7 @@ impl<'s> BreakerLoop<'s> {
             memory,
             remembered,
             adopted: [0; NODES],
+            is_loss_recorded: false,
             shown,
             effects: Vec::with_capacity(64),
             actions: 0,
@@ -273,6 +285,13 @@ impl<'s> BreakerLoop<'s> {
         if let Some(acted) = acted {
             self.harness.record(now, What::Acted(acted));
         }
+        if !self.is_loss_recorded
+            && let Some(nodes) = self.breaker.knows_less_than()
+        {
+            self.is_loss_recorded = true;
+            self.shown.memory_is_lost();
+            self.harness.record(now, What::MemoryLost { nodes });
+        }
         Ok(())
     }
 
@@ -280,6 +299,7 @@ impl<'s> BreakerLoop<'s> {
     fn remember(&mut self) -> io::Result<()> {
         let core = self.breaker.remembered();
         self.remembered.take(&core);
+        self.remembered.is_in_doubt = self.breaker.is_in_doubt();
         self.shown.stands(&core);
         self.memory.write(&self.remembered)
     }
@@ -325,9 +345,11 @@ mod tests {
         let before = after_a_trip(&old);
         let again = Remembered::or_new(Some(found(before.clone(), false)), Action::Close, &old);
         assert_eq!(again, before);
+        assert!(again.is_in_doubt, "the keys are those under which it began anew");
         assert_eq!(again.core().counters.highest(), [500; NODES]);
         let other = Remembered::or_new(Some(found(before, false)), Action::Close, &new);
         assert_eq!((other.state(), other.generation), (Action::Trip, 12));
+        assert!(!other.is_in_doubt, "nobody speaks of gens under keys that are new");
         assert_eq!((other.counters, &other.keys), ([0; NODES], &[const { None }; NODES]));
         let known = other.core().counters;
         assert!(NodeId::ALL.iter().all(|node| !known.is_in_use(*node)));

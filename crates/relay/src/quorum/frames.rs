@@ -63,7 +63,7 @@ impl<'s> Frames<'s> {
             }
             match Goose::decode(octets) {
                 Ok(message) => decider.message(at, &message),
-                Err(_) => self.counters.malformed += 1,
+                Err(error) => self.counters.malformed(error),
             }
         }
         Ok(Taken { count, is_all: count < self.batch.capacity() })

@@ -4,11 +4,22 @@
 use std::time::Duration;
 
 use quorum::wire::Proof;
-use quorum::{Action, Attempt, CommonTime, Evidence, Gen, Misdeed, NodeId, Party, Statement};
+use quorum::{
+    Action, Attempt, CommonTime, Evidence, Gen, Misdeed, NODES, NodeId, Party, Statement,
+};
 use serde_json::{Value, json};
 use substation::decider::Decision;
 
 use crate::time;
+
+/// What to do when there is no memory, and nobody has said yet that there was one.
+pub(crate) const MEMORY_NEW: &str = "if this breaker node has run before with these keys, its memory \
+     was lost: stop it, and give `memory` the file with which it ran, or make new keys for the \
+     station (`qcrelay keys --force`)";
+/// What to do when a memory was lost.
+pub(crate) const MEMORY_LOST: &str = "the memory of this breaker node was lost, and relay nodes that \
+     have run on are not obeyed: make new keys for the station (`qcrelay keys --force`), set \
+     `initially` to how the breaker stands, and restart all parties";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NodeEvent {
@@ -59,6 +70,13 @@ pub(crate) enum What {
     Distrusted {
         node: NodeId,
         counter: u64,
+    },
+    /// The breaker node found no memory under its keys: it runs for the first time, or the memory
+    /// was lost.
+    MemoryNew,
+    /// So many nodes know of actions that the breaker node does not that its memory was lost.
+    MemoryLost {
+        nodes: [bool; NODES],
     },
     /// Somebody said what no correct node says.
     Blamed(Box<Evidence<Proof>>),
@@ -145,6 +163,14 @@ impl What {
                 json!({"event": "distrusted", "node": node.number(), "counter": counter})
             }
             Self::Blamed(evidence) => blamed(evidence),
+            Self::MemoryNew => json!({"event": "memory", "state": "new", "fix": MEMORY_NEW}),
+            Self::MemoryLost { nodes } => json!({
+                "event": "memory",
+                "state": "lost",
+                "nodes": NodeId::ALL.iter().filter(|node| nodes[node.index()])
+                    .map(|node| node.number()).collect::<Vec<_>>(),
+                "fix": MEMORY_LOST,
+            }),
             Self::Stall { late } => json!({"event": "stall", "late_ns": time::ns(*late)}),
             Self::Waited { waited } => json!({"event": "waited", "waited_ns": time::ns(*waited)}),
             Self::Taken { core, late, taken, waited } => json!({

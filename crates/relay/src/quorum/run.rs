@@ -29,7 +29,7 @@ use super::harness::{Harness, WaitQueue};
 use super::memory::{self, Disk, Memory};
 use super::node::{self, Node, Seeds};
 use super::operate::Operator;
-use super::records::{NodeEvent, What};
+use super::records::{MEMORY_LOST, MEMORY_NEW, NodeEvent, What};
 use super::status::{self, Shown};
 use crate::canary::at_each_tick;
 use crate::exchange::{Outbox, outbox};
@@ -259,6 +259,15 @@ impl Watch for NodeWatch<'_> {
     fn look(&mut self, is_last: bool) -> Result<()> {
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
+                let about_memory = match event.what {
+                    What::MemoryNew => Some(MEMORY_NEW),
+                    What::MemoryLost { .. } => Some(MEMORY_LOST),
+                    _ => None,
+                };
+                if let Some(warning) = about_memory {
+                    terminal::err!("qcrelay: warning: {warning}");
+                    self.warnings.push(warning.into());
+                }
                 self.records.add(event.line());
             }
         }

@@ -25,6 +25,7 @@ pub(crate) struct Shown {
     counters: [AtomicU64; NODES],
     generation: AtomicU64,
     is_open: AtomicBool,
+    is_memory_lost: AtomicBool,
 }
 
 /// How the breaker stands, and whom its node hears.
@@ -38,6 +39,9 @@ pub struct Status {
     pub generation: u64,
     /// Whether the last action was a trip.
     pub is_open: bool,
+    /// Whether relay nodes know of actions that the breaker node does not: its memory was lost.
+    #[serde(default)]
+    pub is_memory_lost: bool,
     /// When this was said, in ns since 1970.
     pub now_ns: u64,
 }
@@ -57,12 +61,18 @@ impl Shown {
         self.is_open.store(remembered.state == Action::Trip, Ordering::Relaxed);
     }
 
+    /// Relay nodes know of actions that are not in the memory.
+    pub(crate) fn memory_is_lost(&self) {
+        self.is_memory_lost.store(true, Ordering::Relaxed);
+    }
+
     fn status(&self) -> Status {
         Status {
             heard_ns: self.heard_ns.each_ref().map(|at_ns| at_ns.load(Ordering::Relaxed)),
             counters: self.counters.each_ref().map(|counter| counter.load(Ordering::Relaxed)),
             generation: self.generation.load(Ordering::Relaxed),
             is_open: self.is_open.load(Ordering::Relaxed),
+            is_memory_lost: self.is_memory_lost.load(Ordering::Relaxed),
             now_ns: time::common().ns(),
         }
     }

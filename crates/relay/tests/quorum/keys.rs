@@ -107,3 +107,35 @@ fn new_keys_of_a_station_void_what_was_remembered_of_the_old_ones() {
     station.wait_for("node 3 has a first key again", |status| status.counters[3] == 1);
     station.run(ACTIONS).check(ACTIONS, 2);
 }
+
+/// A breaker node that has lost its memory says so and blames nobody; new keys heal the station.
+#[test]
+#[ignore = "long: a station of relays"]
+fn a_lost_memory_of_the_breaker_node_is_told_and_healed_by_new_keys() {
+    let Some(mut station) = Station::new("lost memory", "arbiter") else { return };
+    station.start(&[0, 1, 2, 3]);
+    let steps = station.start_steps(ACTIONS).finish();
+    assert!(steps.status.success(), "{}", String::from_utf8_lossy(&steps.stderr));
+    station.kill_breaker();
+    fs::remove_file(station.folder().join("breaker.memory")).expect("it remembered something");
+    station.start_breaker();
+    station.wait_for("all are heard", |status| status.counters == [1; 4]);
+    let steps = station.start_steps(u64::MAX);
+    station.wait_for("the loss is told", |status| status.is_memory_lost);
+    drop(steps);
+    for node in 0..4 {
+        station.kill_node(node);
+    }
+    station.kill_breaker();
+    station.keys(". --force");
+    station.start(&[0, 1, 2, 3]);
+    assert!(!station.status().is_memory_lost);
+    fs::remove_file(station.folder().join("steps.jsonl")).expect("it had steps");
+    let steps = station.start_steps(ACTIONS).finish();
+    let outcome = station.conclude(&steps);
+    assert!(outcome.acted.len() >= 2 * ACTIONS as usize, "{:?}", outcome.acted);
+    let of_memory = outcome.records.iter().filter(|line| line["event"] == "memory");
+    let told: Vec<_> = of_memory.map(|line| line["state"].as_str().expect("a state")).collect();
+    assert_eq!(told, ["new", "new", "lost"]);
+    assert!(outcome.blamed.is_empty(), "{:?}", outcome.blamed);
+}

@@ -4,7 +4,7 @@
 //! GOOSE itself proves nothing. So it must come over an interface that leads nowhere else.
 
 use iec61850::SampleTime;
-use iec61850::goose::{Counters, Expected, Liveness, Reception, Subscriber};
+use iec61850::goose::{Counters, Expected, Field, Liveness, Reception, Refusal, Said, Subscriber};
 use iec61850::wire::{Data, Goose};
 use quorum::Action;
 
@@ -39,11 +39,14 @@ impl Foreign {
             return;
         }
         let mut values = self.entries.iter().zip(message.all_data.elements());
-        let fits = values.all(|(entry, data)| {
-            *entry == ForeignEntry::Unused || matches!(data, Data::Boolean(_))
+        let odd = values.position(|(entry, data)| {
+            *entry != ForeignEntry::Unused && !matches!(data, Data::Boolean(_))
         });
-        if !fits {
-            self.subscriber.refuse();
+        let checked = self.subscriber.expected().check(message);
+        if let (Some(index), Ok(())) = (odd, checked) {
+            let (expected, got) = (Said::Words("a boolean"), Said::Value(index as u32));
+            let refusal = Refusal { field: Field::AllData, expected, got };
+            self.subscriber.refuse(now, refusal);
         } else if self.subscriber.receive(now, message) == Reception::Changed {
             let values = self.entries.iter().zip(message.all_data.elements());
             let wanted = values.filter_map(|(entry, data)| match (entry, data) {
@@ -97,6 +100,8 @@ mod tests {
             app_id: 1,
             gocb_ref: "F1/LLN0$GO$trips".into(),
             conf_rev: 1,
+            dat_set: None,
+            go_id: None,
             entries: 2,
             simulated: false,
         };

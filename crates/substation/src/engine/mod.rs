@@ -118,6 +118,11 @@ impl Engine {
         self.ordered[breaker] = true;
     }
 
+    /// A message of another device takes back a trip that stays.
+    pub fn reset(&mut self, breaker: usize) {
+        self.logic.reset(breaker);
+    }
+
     /// No message of another device wants anything.
     pub fn forget_orders(&mut self) {
         for orders in [&mut self.blocked, &mut self.initiated, &mut self.ordered] {

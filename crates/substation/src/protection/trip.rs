@@ -56,9 +56,12 @@ impl TripLogic {
         tripped.map(|(breaker, _)| breaker.as_str())
     }
 
-    /// Takes back trips that stay.
-    pub fn reset(&mut self) {
-        self.asked.values_mut().for_each(|asked| *asked = None);
+    /// Takes back the trip of a breaker, by its place in the order of names, if it stays; an element
+    /// that still operates trips it again at once.
+    pub fn reset(&mut self, breaker: usize) {
+        if let Some(asked) = self.asked.values_mut().nth(breaker).filter(|_| self.matrix.lockout) {
+            *asked = None;
+        }
     }
 }
 
@@ -108,7 +111,9 @@ mod tests {
         let mut logic = logic(true);
         tripped(&mut logic, 0, "Z1");
         assert_eq!(tripped(&mut logic, 100_000, "none"), ["Q0", "Q1"]);
-        logic.reset();
-        assert!(tripped(&mut logic, 100_001, "none").is_empty());
+        logic.reset(0);
+        assert_eq!(tripped(&mut logic, 100_001, "none"), ["Q1"]);
+        logic.reset(1);
+        assert_eq!(tripped(&mut logic, 100_002, "I>>"), ["Q0"], "it still operates");
     }
 }

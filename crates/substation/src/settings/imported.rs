@@ -110,14 +110,7 @@ fn subscription(name: &str, message: &MessageBlock) -> String {
 fn publication(name: &str, message: &MessageBlock) -> String {
     let mut text = head(name, message);
     let tag = message.address.tag;
-    let _infallible = write!(
-        text,
-        "    data_set: {}\n    go_id: {}\n    vlan: {}\n    priority: {}\n",
-        quoted(&message.data_set),
-        quoted(&message.go_id),
-        tag.vlan(),
-        tag.priority()
-    );
+    let _infallible = write!(text, "    vlan: {}\n    priority: {}\n", tag.vlan(), tag.priority());
     let defaults = [("repeat_min", 4, 1..=1000), ("repeat_max", 1000, 10..=60_000)];
     for ((key, default, range), told) in defaults.into_iter().zip(message.repeat_ms) {
         let ms = told.filter(|ms| range.contains(ms)).unwrap_or(default);
@@ -150,8 +143,11 @@ fn quality(index: usize, of: &[usize]) -> String {
 fn head(name: &str, message: &MessageBlock) -> String {
     let address = message.address;
     format!(
-        "  {name}:\n    reference: {}\n    destination: {}\n    app_id: {:#06x}\n    conf_rev: {}\n",
+        "  {name}:\n    reference: {}\n    data_set: {}\n    go_id: {}\n    destination: {}\n    app_id: \
+         {:#06x}\n    conf_rev: {}\n",
         quoted(&message.reference),
+        quoted(&message.data_set),
+        quoted(&message.go_id),
         address.destination,
         address.app_id,
         message.conf_rev

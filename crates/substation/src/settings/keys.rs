@@ -75,6 +75,10 @@ pub(super) const CONF_REV: Key =
     key("conf_rev", Whole { min: 1, max: u32::MAX as u64 }, Required, "revision");
 const DATA_SET: Key = key("data_set", VISIBLE, Required, "reference of the data set");
 const GO_ID: Key = key("go_id", VISIBLE, Required, "name of the message");
+pub(super) const EXPECTED_DATA_SET: Key =
+    key("data_set", VISIBLE, Optional, "reference of its data set; without it, any");
+pub(super) const EXPECTED_GO_ID: Key =
+    key("go_id", VISIBLE, Optional, "name of the message; without it, any");
 pub(super) const VLAN: Key =
     key("vlan", Whole { min: 0, max: 4094 }, Default("0"), "VLAN of the tag");
 pub(super) const PRIORITY: Key =
@@ -128,6 +132,8 @@ static SUBSCRIPTION: Table = Table {
         DESTINATION,
         APP_ID,
         CONF_REV,
+        EXPECTED_DATA_SET,
+        EXPECTED_GO_ID,
         SIMULATED,
         key("entries", Several(&TEXT), Required, "what each value is for: `position Q0`, `unused`"),
     ],

@@ -30,6 +30,8 @@ pub enum Entry {
     /// Trips a breaker while it is true: a breaker that failed to clear its fault, the other end of a
     /// line.
     Trip(String),
+    /// Takes back the trip of a breaker that stays (lockout) when it becomes true.
+    Reset(String),
     /// Tells a breaker failure element of a trip by another device while it is true.
     Initiate(String),
     /// Quality of other values of the message, by their numbers from 0: they are unknown unless this
@@ -63,6 +65,8 @@ pub(super) fn expected(map: &Mapping<'_>, entries: usize, simulated: bool) -> Op
         app_id: map.whole("app_id")?.value as u16,
         gocb_ref: map.parse("reference", visible)?.value,
         conf_rev: map.whole("conf_rev")?.value as u32,
+        dat_set: map.parse("data_set", visible).map(|text| text.value),
+        go_id: map.parse("go_id", visible).map(|text| text.value),
         entries: entries as u32,
         simulated,
     })
@@ -77,12 +81,13 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
         ("position", breaker) if !breaker.is_empty() => Ok(Entry::Position(breaker.into())),
         ("block", _) => known(name, ["element", "elements"], &names.elements).map(Entry::Block),
         ("trip", _) => breaker().map(Entry::Trip),
+        ("reset", _) => breaker().map(Entry::Reset),
         ("initiate", _) => {
             known(name, failure, &names.elements_with("breaker_failure", None)).map(Entry::Initiate)
         }
         _ => {
-            let fix = "write `position Q0`, `block I>`, `trip Q0`, `initiate BF`, `quality`, \
-                       `quality of 2` or `unused`";
+            let fix = "write `position Q0`, `block I>`, `trip Q0`, `reset Q0`, `initiate BF`, \
+                       `quality`, `quality of 2` or `unused`";
             Err(Fault::new(format!("{} is not an entry", quoted(text)), fix))
         }
     }

@@ -6,8 +6,9 @@ use ::settings::table::{Forms, Key, Shape, Table, key};
 use ::settings::units::Dimension::{Current, Time};
 
 use super::super::keys::{
-    APP_ID, CONF_REV, CORE, DESTINATION, ELEMENTS, NOMINAL_HZ, ORDERS, PRIORITY_OF_THREAD,
-    RECORDS_AGE_MAX, RECORDS_KEEP, RECORDS_SIZE_MAX, REFERENCE, STREAMS, TRIPS,
+    APP_ID, CONF_REV, CORE, DESTINATION, ELEMENTS, EXPECTED_DATA_SET, EXPECTED_GO_ID, NOMINAL_HZ,
+    ORDERS, PRIORITY_OF_THREAD, RECORDS_AGE_MAX, RECORDS_KEEP, RECORDS_SIZE_MAX, REFERENCE,
+    STREAMS, TRIPS,
 };
 use super::super::texts::{PARTY, SOCKET, TEXT, YES_NO};
 
@@ -73,6 +74,8 @@ static BY_GOOSE: Table = Table {
         DESTINATION,
         APP_ID,
         CONF_REV,
+        EXPECTED_DATA_SET,
+        EXPECTED_GO_ID,
         key("entries", Several(&FOREIGN_ENTRY), Required, "what each value says"),
     ],
 };
