@@ -49,7 +49,7 @@ impl Line {
         };
         Self {
             supervision: Supervision::new(settings),
-            measuring: Measuring::new(RATE, 50.0, 1000.0),
+            measuring: Measuring::new(RATE, 50.0, 1000.0, 20.0),
         }
     }
 
@@ -85,7 +85,7 @@ impl Line {
             return;
         }
         match self.supervision.receive(at(number), &header, &asdu) {
-            Verdict::Use { held } => (0..held).for_each(|_| self.measuring.hold()),
+            Verdict::Use { held } => self.measuring.bridge(held, sample),
             Verdict::Begin => self.measuring.clear(),
             Verdict::Drop => return,
         }
@@ -170,7 +170,7 @@ fn run(wave: impl Fn(u32) -> [f64; 8], fate: impl Fn(u32) -> Fate) -> [Option<f6
         let measured = line.measure(false);
         let decisions = [
             overcurrent.update(at(number), measured.as_ref().map(largest)),
-            distance.update(at(number), measured.as_ref().map(|measured| &measured.bay)),
+            distance.update(at(number), measured.as_ref().map(|measured| measured.recent.as_ref())),
         ];
         for (operated, decision) in operated.iter_mut().zip(decisions) {
             if decision.operate && operated.is_none() {

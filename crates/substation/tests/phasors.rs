@@ -3,7 +3,9 @@
 
 use iec61850::comtrade::Record;
 use iec61850::wire::SampledValues;
-use substation::protection::{Complex, Degrees, Filter, FrequencyTracker, Rms, Sequence, Window};
+use substation::protection::{
+    Complex, Degrees, Filter, FrequencyTracker, Measuring, Offset, Rms, Sequence, Window, plausible,
+};
 
 use crate::support;
 
@@ -30,7 +32,7 @@ fn phasors(samples: &[f64], filter: &Filter, rate: u32) -> Vec<Complex> {
 #[test]
 fn the_capture_has_the_phasors_that_are_published_with_it() {
     // `iec61850/tests/data/README.md`; angles to Ua are those of numpy: `tests/data/phasors.py`.
-    let filter = Filter::new(4800, 60.0, 1, None);
+    let filter = Filter::new(4800, 60.0, 1, Offset::Kept);
     let all: Vec<Vec<Complex>> =
         (0..8).map(|channel| phasors(&captured(channel), &filter, 4800)).collect();
     let expected: Vec<(f64, f64)> = include_str!("data/phasors.tsv")
@@ -55,27 +57,23 @@ fn the_capture_has_the_phasors_that_are_published_with_it() {
     }
 }
 
+/// The phasor at the end of samples.
+fn phasor(filter: &Filter, samples: &[f64]) -> Complex {
+    let mut window = Window::new(4800);
+    samples[samples.len() - filter.samples()..].iter().for_each(|sample| window.push(*sample));
+    filter.phasor(&window).unwrap()
+}
+
 #[test]
 fn the_frequency_of_the_capture_is_found_from_far_away() {
     let (rate, waves) = (4800, [captured(4), captured(5), captured(6)]);
-    let mut windows = [(); 3].map(|()| Window::new(rate));
     let mut tracker = FrequencyTracker::new(rate, 50.0, 10.0);
-    for sample in 0..4800 {
-        for (window, wave) in windows.iter_mut().zip(&waves) {
-            window.push(wave[sample]);
-        }
-        let filter = Filter::new(rate, tracker.frequency_hz(), 1, None);
-        let back = FrequencyTracker::back_samples(&filter);
-        let positive = |back| {
-            let phasors = windows.each_ref().map(|window| filter.phasor_back(window, back));
-            let [Some(a), Some(b), Some(c)] = phasors else { return None };
-            Some(Sequence::of([a, b, c]).positive)
-        };
-        if sample % 20 == 0
-            && let (Some(now), Some(before)) = (positive(0), positive(back))
-        {
-            tracker.update(now, before, back);
-        }
+    for end in (260..4800).step_by(20) {
+        let filter = Filter::new(rate, tracker.frequency_hz(), 1, Offset::Kept);
+        let back = filter.period_samples().round() as usize;
+        let at =
+            |end: usize| Sequence::of(waves.each_ref().map(|wave| phasor(&filter, &wave[..end])));
+        tracker.update(at(end).positive, at(end - back).positive, back);
     }
     println!("{:.4} Hz", tracker.frequency_hz());
     assert!((tracker.measured_hz().unwrap() - 60.0).abs() < 0.005);
@@ -89,7 +87,7 @@ fn a_recorded_fault_recorder_agrees_with_the_relay_that_wrote_it() {
     assert_eq!((record.time_s.len(), record.digital.len()), (8000, 64));
     assert!((record.time_s[7999] - 4.995_215).abs() < 1e-9);
     // The recorder samples 32 times in a period of the frequency that it tracks.
-    let filter = Filter::new(1600, 50.0, 1, None);
+    let filter = Filter::new(1600, 50.0, 1, Offset::Kept);
     for (wave, magnitude) in [("J1 -IA", "J1 Ia"), ("J1 -IB", "J1 Ib"), ("J1 -IC", "J1 Ic")] {
         let ratio = record.configuration.analog[0].ratio;
         let ours = phasors(record.channel(wave).unwrap(), &filter, 1600);
@@ -109,38 +107,36 @@ fn a_recorded_fault_recorder_agrees_with_the_relay_that_wrote_it() {
     }
 }
 
-/// The largest error of magnitude of three tracked phasors, after `settle` samples.
+/// The largest error of magnitude of three measured phasors, once the frequency was found.
 fn tracked_error(rate: u32, frequency_hz: f64) -> f64 {
-    let mut windows = [(); 3].map(|()| Window::new(rate));
-    let mut tracker = FrequencyTracker::new(rate, 50.0, 1.0);
-    let mut filter = Filter::new(rate, 50.0, 1, None);
+    let mut measuring = Measuring::new(rate, 50.0, 1.0, 1.0);
     let mut worst = 0.0f64;
-    for sample in 0..rate / 2 {
-        let angle = 2.0 * std::f64::consts::PI * frequency_hz * f64::from(sample) / f64::from(rate);
-        for (phase, window) in windows.iter_mut().enumerate() {
-            let angle = angle - 2.0 * std::f64::consts::PI / 3.0 * phase as f64;
+    for number in 0..rate {
+        let angle_at =
+            |number: f64| 2.0 * std::f64::consts::PI * frequency_hz * number / f64::from(rate);
+        let channels: [f64; 8] = std::array::from_fn(|channel| {
+            let angle =
+                angle_at(number.into()) - 2.0 * std::f64::consts::PI / 3.0 * (channel % 4) as f64;
             // Rounded as 9-2LE rounds, with a fifth harmonic of 3 %.
             let wave = 100.0 * angle.cos() + 3.0 * (5.0 * angle).cos();
-            window.push((wave * std::f64::consts::SQRT_2 * 1000.0).round() / 1000.0);
-        }
-        let back = FrequencyTracker::back_samples(&filter);
-        let phasors = |back| {
-            let [a, b, c] = windows.each_ref().map(|window| filter.phasor_back(window, back));
-            Some([a?, b?, c?])
-        };
-        if sample % 20 != 0 {
+            (wave * std::f64::consts::SQRT_2 * 1000.0).round() / 1000.0
+        });
+        measuring.push(&channels);
+        if number % 20 != 0 {
             continue;
         }
-        let (Some(now), Some(before)) = (phasors(0), phasors(back)) else { continue };
-        if sample > rate / 4 {
-            let turned = Complex::from_polar(1.0, angle);
-            for (phase, phasor) in now.iter().enumerate() {
+        let Some(measured) = measuring.measure() else { continue };
+        if number > rate / 2 {
+            let newest = f64::from(number) - plausible::DELAY_SAMPLES as f64;
+            let turned = Complex::from_polar(1.0, angle_at(newest));
+            for (phase, phasor) in measured.bay.voltages.iter().enumerate() {
                 let expected = (turned * 100.0).turned_deg(-120.0 * phase as f64);
                 worst = worst.max((*phasor - expected).norm() / 100.0);
             }
+            for current in measured.bay.currents {
+                worst = worst.max((current.norm() / 100.0 - 1.0).abs());
+            }
         }
-        tracker.update(Sequence::of(now).positive, Sequence::of(before).positive, back);
-        filter = Filter::new(rate, tracker.frequency_hz(), 1, None);
     }
     worst
 }

@@ -13,7 +13,7 @@ use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
-use crate::protection::{Complex, Decision, Measured};
+use crate::protection::{Complex, Decision, Measured, Sequence};
 use crate::settings::{Element, Function, Quantity};
 
 /// An element that runs.
@@ -118,8 +118,12 @@ impl Running {
             Kind::Overcurrent(of, element) => {
                 element.update(now, measured(&currents).map(|measured| current(*of, measured)))
             }
-            Kind::Directional(element) => element.update(now, measured(&both).map(|m| &m.bay)),
-            Kind::Distance(element) => element.update(now, measured(&both).map(|m| &m.bay)),
+            Kind::Directional(element) => {
+                element.update(now, measured(&both).map(|m| (&m.bay, m.recent.as_ref())))
+            }
+            Kind::Distance(element) => {
+                element.update(now, measured(&both).map(|m| m.recent.as_ref()))
+            }
             Kind::FuseFailure(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::PowerSwing(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Voltage(element) => {
@@ -127,7 +131,10 @@ impl Running {
                 element.update(now, measured(&voltages).map(phases_v))
             }
             Kind::Frequency(element) => {
-                element.update(now, measured(&voltages).and_then(|m| m.frequency_hz))
+                let of = |m: &Measured| {
+                    Some((m.frequency_hz?, Sequence::of(m.bay.voltages).positive.norm()))
+                };
+                element.update(now, measured(&voltages).and_then(of))
             }
             Kind::BreakerFailure { breaker, element } => {
                 let trip =

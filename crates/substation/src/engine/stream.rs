@@ -19,6 +19,8 @@ use crate::settings::{Stream, SynchronisationNeeded};
 const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];
 /// Voltage below which the frequency is not looked at: induced noise has any.
 const VOLTAGE_V_MIN: f64 = 100.0;
+/// Peak of a current below which its changes are noise.
+const CURRENT_A_MIN: f64 = 20.0;
 /// Phase currents among the channels.
 pub(super) const CURRENTS: Range<usize> = 0..3;
 /// Phase voltages among the channels.
@@ -47,7 +49,7 @@ impl Subscribed {
             supervision: Supervision::new(stream.supervision),
             needed: stream.synchronisation,
             rate,
-            measuring: Measuring::new(rate.into(), frequency_hz, VOLTAGE_V_MIN),
+            measuring: Measuring::new(rate.into(), frequency_hz, VOLTAGE_V_MIN, CURRENT_A_MIN),
             synchronisation: Synchronisation::None,
             smp_cnt: 0,
             newest: None,
@@ -58,14 +60,14 @@ impl Subscribed {
 
     pub(super) fn receive(&mut self, arrival: &Arrival) {
         let asdu = arrival.asdu();
-        match self.supervision.receive(arrival.at, arrival.header(), &asdu) {
-            Verdict::Use { held } => (0..held).for_each(|_| self.measuring.hold()),
-            Verdict::Begin => self.measuring.clear(),
-            Verdict::Drop => return,
-        }
         let mut sample = [0.0; CHANNELS];
         for ((to, raw), unit) in sample.iter_mut().zip(asdu.channels.iter()).zip(UNITS) {
             *to = f64::from(raw.value) * unit;
+        }
+        match self.supervision.receive(arrival.at, arrival.header(), &asdu) {
+            Verdict::Use { held } => self.measuring.bridge(held, &sample),
+            Verdict::Begin => self.measuring.clear(),
+            Verdict::Drop => return,
         }
         self.measuring.push(&sample);
         (self.smp_cnt, self.synchronisation) = (asdu.smp_cnt, asdu.smp_synch);

@@ -2,18 +2,24 @@
 //!
 //! A phase is compared with the voltage across the other two, which a fault of that phase leaves
 //! alone (quadrature connection); with the remembered voltage if that is gone too. Earth is
-//! compared with the residual voltage, which a fault makes itself.
+//! compared with the residual voltage, which a fault makes itself. In unbalanced faults the negative
+//! sequence must not contradict: healthy phases carry currents that have a direction of their own.
+//!
+//! Directions are those of phasors since the inception; before there are any, none is known.
 
 use iec61850::SampleTime;
 
 use super::Decision;
 use super::complex::{Complex, Degrees};
-use super::memory::VoltageMemory;
 use super::overcurrent::{self, Current, Overcurrent};
+use super::recent::Recent;
 use super::symmetrical::Sequence;
 
 /// Half of the angle in which a fault is ahead; what is left at each side is no direction.
 const HALF_WIDTH_DEG: f64 = 85.0;
+
+/// Share of the positive sequence voltage of before a fault below which what there is has no direction.
+const COLLAPSED_SHARE: f64 = 0.3;
 
 /// Where a fault is looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +69,7 @@ pub struct Bay {
 pub struct Directional {
     settings: Settings,
     overcurrent: Overcurrent,
-    memory: VoltageMemory,
+    decision: Decision,
 }
 
 impl Directional {
@@ -73,47 +79,59 @@ impl Directional {
         Self {
             settings,
             overcurrent: Overcurrent::new(settings.overcurrent),
-            memory: VoltageMemory::new(settings.polarising_v_min),
+            decision: Decision::NONE,
         }
     }
 
-    /// Looks at a bay.
-    pub fn update(&mut self, now: SampleTime, bay: Option<&Bay>) -> Decision {
-        self.memory.update(now, bay.map(|bay| Sequence::of(bay.voltages).positive));
-        let current = bay.map(|bay| match self.settings.polarisation {
-            Polarisation::Phases => self.phases(now, bay),
-            Polarisation::Residual => self.residual(bay),
-        });
-        self.overcurrent.update(now, current)
+    /// Looks at a bay, and at what was measured since the last inception; while nothing is, so shortly
+    /// after it, what was decided holds.
+    pub fn update(&mut self, now: SampleTime, seen: Option<(&Bay, Option<&Recent>)>) -> Decision {
+        let current = match seen {
+            None => None,
+            Some((_, None)) => return self.decision,
+            Some((bay, Some(recent))) => Some(match self.settings.polarisation {
+                Polarisation::Phases => self.phases(bay, recent),
+                Polarisation::Residual => self.residual(bay, recent),
+            }),
+        };
+        self.decision = self.overcurrent.update(now, current);
+        self.decision
     }
 
     /// The largest phase current that flows the way that is looked.
-    fn phases(&self, now: SampleTime, bay: &Bay) -> Current {
-        let remembered = self.memory.recall(now, bay.frequency_hz);
+    fn phases(&self, bay: &Bay, recent: &Recent) -> Current {
+        let line = Complex::polar_deg(1.0, self.settings.characteristic_deg.max(45.0));
         let mut largest = Current { fundamental_a: 0.0, second_harmonic_a: 0.0 };
+        if negative_sequence_way(recent, line).is_some_and(|way| way != self.settings.way) {
+            return largest;
+        }
+        let remembered = recent.before.map(|before| before.voltage);
+        // A fault of all phases leaves no voltage but what transformers make of its end.
+        let positive_v = Sequence::of(recent.voltages).positive.norm();
+        let has_collapsed = remembered.is_some_and(|v| positive_v < COLLAPSED_SHARE * v.norm());
         for phase in 0..3 {
-            let [b, c] = [bay.voltages[(phase + 1) % 3], bay.voltages[(phase + 2) % 3]];
+            let [b, c] = [recent.voltages[(phase + 1) % 3], recent.voltages[(phase + 2) % 3]];
             // The voltage across the others lags that of the phase by 90 degrees.
             let own = (b - c).turned_deg(90.0) * (1.0 / 3f64.sqrt());
-            let of_memory = || remembered.map(|voltage| voltage.turned_deg(-120.0 * phase as f64));
-            let reference =
-                if own.norm() >= self.settings.polarising_v_min { Some(own) } else { of_memory() };
-            let current = bay.currents[phase];
-            if self.flows(current, reference) && current.norm() > largest.fundamental_a {
+            let is_enough = own.norm() >= self.settings.polarising_v_min && !has_collapsed;
+            let of_memory = remembered.map(|voltage| voltage.turned_deg(-120.0 * phase as f64));
+            let reference = if is_enough { Some(own) } else { of_memory };
+            let current_a = bay.currents[phase].norm();
+            if self.flows(recent.slopes[phase], reference) && current_a > largest.fundamental_a {
                 let second_harmonic_a = bay.second_harmonics[phase].norm();
-                largest = Current { fundamental_a: current.norm(), second_harmonic_a };
+                largest = Current { fundamental_a: current_a, second_harmonic_a };
             }
         }
         largest
     }
 
-    fn residual(&self, bay: &Bay) -> Current {
+    fn residual(&self, bay: &Bay, recent: &Recent) -> Current {
         let sum = |phases: [Complex; 3]| phases.into_iter().sum::<Complex>();
-        let (current, voltage) = (sum(bay.currents), -sum(bay.voltages));
+        let (current, voltage) = (sum(recent.slopes), -sum(recent.voltages));
         let is_large = voltage.norm() >= self.settings.polarising_v_min;
         let flows = self.flows(current, is_large.then_some(voltage));
         Current {
-            fundamental_a: if flows { current.norm() } else { 0.0 },
+            fundamental_a: if flows { sum(bay.currents).norm() } else { 0.0 },
             second_harmonic_a: sum(bay.second_harmonics).norm(),
         }
     }
@@ -129,6 +147,28 @@ impl Directional {
             Way::Reverse => off_deg >= 180.0 - HALF_WIDTH_DEG,
         }
     }
+}
+
+/// Share of the negative in the positive sequence current from which it has a direction.
+const NEGATIVE_SHARE_MIN: f64 = 0.1;
+/// Share of the drop over the line from which the voltage of the negative sequence is one of a source
+/// beyond it.
+const REVERSE_SHARE: f64 = 0.25;
+
+/// Where an unbalanced fault lies, by its negative sequence: its voltage is what the source behind
+/// the relay drops for a fault ahead, and what line and far source drop for one behind. `line` is an
+/// impedance ahead, of which at least its angle is right; `None` where there is hardly any.
+#[must_use]
+pub fn negative_sequence_way(recent: &Recent, line: Complex) -> Option<Way> {
+    let slopes = Sequence::of(recent.slopes);
+    let currents = Sequence::of(recent.currents);
+    let voltage = Sequence::of(recent.voltages).negative;
+    if slopes.negative.norm() < NEGATIVE_SHARE_MIN * slopes.positive.norm() {
+        return None;
+    }
+    let dropped = recent.drop(line, currents.negative, slopes.negative);
+    let share = (voltage * dropped.conj()).re / dropped.norm_sqr();
+    Some(if share < REVERSE_SHARE { Way::Forward } else { Way::Reverse })
 }
 
 #[cfg(test)]
@@ -150,8 +190,15 @@ mod tests {
         })
     }
 
-    fn bay(currents: [Complex; 3], voltages: [Complex; 3]) -> Bay {
-        Bay { currents, second_harmonics: [Complex::ZERO; 3], voltages, frequency_hz: 50.0 }
+    /// What is measured of steady currents and voltages, behind this voltage of before.
+    fn seen(currents: [Complex; 3], voltages: [Complex; 3], before: Complex) -> (Bay, Recent) {
+        let second_harmonics = [Complex::ZERO; 3];
+        let recent = Recent::steady(currents, voltages, before);
+        (Bay { currents, second_harmonics, voltages, frequency_hz: 50.0 }, recent)
+    }
+
+    fn bay(currents: [Complex; 3], voltages: [Complex; 3]) -> (Bay, Recent) {
+        seen(currents, voltages, Sequence::of(voltages).positive)
     }
 
     fn balanced(magnitude: f64, angle_deg: f64) -> [Complex; 3] {
@@ -159,8 +206,9 @@ mod tests {
     }
 
     /// The millisecond at which it operates, phasors standing still.
-    fn operates(element: &mut Directional, bay: &Bay) -> Option<u64> {
-        (0..400).find(|ms| element.update(SampleTime::from_ns(ms * 1_000_000), Some(bay)).operate)
+    fn operates(element: &mut Directional, (bay, recent): &(Bay, Recent)) -> Option<u64> {
+        let seen = Some((bay, Some(recent)));
+        (0..400).find(|ms| element.update(SampleTime::from_ns(ms * 1_000_000), seen).operate)
     }
 
     #[test]
@@ -181,18 +229,33 @@ mod tests {
     fn a_fault_at_the_terminals_is_seen_by_what_is_remembered() {
         for (angle_deg, ahead) in [(-60.0, true), (120.0, false)] {
             let mut element = element(Way::Forward, Polarisation::Phases);
-            let mut operated = false;
-            for ms in 0..400u64 {
-                let turn_deg = 360.0 * 0.05 * ms as f64;
-                let fault = ms >= 200;
-                let currents = balanced(if fault { 2000.0 } else { 50.0 }, turn_deg + angle_deg);
-                let voltages = balanced(if fault { 0.0 } else { 6000.0 }, turn_deg);
-                let seen = element
-                    .update(SampleTime::from_ns(ms * 1_000_000), Some(&bay(currents, voltages)));
-                operated |= seen.operate;
-            }
-            assert_eq!(operated, ahead, "{angle_deg}");
+            let before = Complex::polar_deg(6000.0, 0.0);
+            let fault = seen(balanced(2000.0, angle_deg), [Complex::ZERO; 3], before);
+            assert_eq!(operates(&mut element, &fault).is_some(), ahead, "{angle_deg}");
         }
+    }
+
+    #[test]
+    fn what_was_decided_holds_while_nothing_is_measured() {
+        let mut element = element(Way::Forward, Polarisation::Phases);
+        let fault = bay(balanced(1000.0, -60.0), balanced(5000.0, 0.0));
+        assert!(operates(&mut element, &fault).is_some());
+        let held = element.update(SampleTime::from_ns(500_000_000), Some((&fault.0, None)));
+        assert!(held.operate);
+    }
+
+    #[test]
+    fn an_earth_fault_behind_turns_no_healthy_phase_ahead() {
+        // Phase A flows back; the zero sequence of the far end flows ahead in B and C.
+        let currents = [
+            Complex::polar_deg(3000.0, 100.0),
+            Complex::polar_deg(600.0, -80.0),
+            Complex::polar_deg(600.0, -80.0),
+        ];
+        let mut voltages = balanced(6000.0, 0.0);
+        voltages[0] = Complex::polar_deg(500.0, 0.0);
+        let mut element = element(Way::Forward, Polarisation::Phases);
+        assert_eq!(operates(&mut element, &bay(currents, voltages)), None);
     }
 
     #[test]

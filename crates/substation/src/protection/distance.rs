@@ -1,10 +1,20 @@
-//! Distance (21, PDIS): one zone, all six loops, as a mho circle or a quadrilateral.
+//! Distance (21, PDIS): one zone, six loops, as a mho circle or a quadrilateral.
 //!
-//! A loop is a fault between two phases or of one phase to earth; its voltage over its current is
-//! the impedance of the line up to the fault. What lies inside the characteristic is in the zone.
-//! The direction comes from the voltage of before the fault, which a close fault cannot take away:
-//! the circle grows to behind the relay for faults ahead and shrinks for faults behind (memory
-//! polarised mho, Calero 2006).
+//! A loop is a fault between two phases or of one phase to earth. Its operating quantity is what the
+//! drop over the zone exceeds the voltage of the relay by, `Z I - U`: the voltage at the end of the
+//! zone, turned round. In phase with the voltage of before the fault (a mho; Calero 2006) or with the
+//! current of the fault (the reactance of a quadrilateral), the fault is in the zone. This is compared
+//! in volts and not as an impedance, so that it is known what an error of the voltage can do.
+//!
+//! - Phasors are those since the inception ([`super::recent`]), so a fault beyond the zone leaves a
+//!   quantity of the wrong sign from the first sample on, and nothing overreaches while a window fills.
+//! - What of a voltage is no sinusoid (transients of capacitive transformers, harmonics) may hide an
+//!   error of the same size in its phasor. So much the operating quantity must exceed zero by, the
+//!   more the shorter the window: faults far inside are fast, those near the end take their time.
+//! - Loops are selected by the currents that the fault adds (superimposed): the healthy phases of an
+//!   earth fault, and the earth loops of a fault between phases, measure no distance.
+//! - Direction has a second witness in unbalanced faults: the negative sequence, which only the fault
+//!   makes (Roberts and Guzmán 1993).
 //!
 //! It knows nothing of load encroachment; power swings and blown fuses of voltage transformers are
 //! seen by elements of their own, which block it.
@@ -15,10 +25,9 @@ use iec61850::SampleTime;
 
 use super::Decision;
 use super::complex::{Complex, Degrees};
-use super::direction::{Bay, Way};
-use super::memory::VoltageMemory;
+use super::direction::{Way, negative_sequence_way};
+use super::recent::{Recent, STEADY_PERIODS};
 use super::symmetrical::Sequence;
-use super::timing::Delay;
 
 /// Angles of a loop impedance that lie ahead, for the quadrilateral: as usual in the trade.
 const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;
@@ -26,6 +35,26 @@ const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;
 const DROP_OFF_RATIO: f64 = 1.05;
 /// Share of the residual current in the largest phase current from which a fault is to earth.
 const EARTH_SHARE_MIN: f64 = 0.2;
+/// The least of the superimposed currents between phases, as a share of the largest, below which the
+/// fault is one of a single phase; the other two then carry it.
+const SINGLE_SHARE_MAX: f64 = 0.3;
+/// Share of the largest current between phases from which a loop is one of the fault.
+const LOOP_SHARE_MIN: f64 = 0.75;
+/// Share of the healthy voltage that is enough to polarise with, and what is enough once nothing is
+/// remembered.
+const ENOUGH_SHARE: f64 = 0.5;
+const POLARISING_SHARE_MIN: f64 = 0.1;
+/// What is no sinusoid counts so many times when a window is half a period, and less with its square.
+const REST_FACTOR: f64 = 2.0;
+/// The same of how far both measurements of a voltage are apart.
+const DIFFERENCE_FACTOR: f64 = 0.5;
+/// Share of the voltage that is gone by which a transformer that rings near nominal frequency may still
+/// deceive, which no window tells from the voltage itself; it decays with each period.
+const RINGING_SHARE: f64 = 0.05;
+/// Periods after an inception until which a voltage is doubted in full; afterwards less and less.
+const YOUNG_PERIODS: f64 = 2.5;
+/// How long a fault must be seen before it is believed.
+const CONFIRMED: Duration = Duration::from_millis(2);
 
 /// The form of the zone.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -52,27 +81,47 @@ pub struct Settings {
     pub earth_factor: Complex,
     /// Current of a loop below which it is not looked at, in A.
     pub current_a_min: f64,
-    /// Voltage from which the positive sequence is remembered, in V.
+    /// Voltage from which the positive sequence is worth remembering, in V.
     pub healthy_v: f64,
     pub delay: Duration,
 }
 
-/// Voltage, current and polarising voltage of a loop.
+/// Phases of a loop: one to earth, or two.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Loop {
-    voltage: Complex,
-    current: Complex,
-    reference: Complex,
-    is_to_earth: bool,
+enum Of {
+    Earth(usize),
+    /// From the first to the second.
+    Phases(usize, usize),
+}
+
+const LOOPS: [Of; 6] = [
+    Of::Phases(0, 1),
+    Of::Phases(1, 2),
+    Of::Phases(2, 0),
+    Of::Earth(0),
+    Of::Earth(1),
+    Of::Earth(2),
+];
+
+impl Of {
+    /// What belongs to the loop of something that each phase has.
+    fn of(self, phases: [Complex; 3]) -> Complex {
+        match self {
+            Self::Earth(phase) => phases[phase],
+            Self::Phases(first, second) => phases[first] - phases[second],
+        }
+    }
 }
 
 /// A distance element (21).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distance {
     settings: Settings,
-    memory: VoltageMemory,
+    /// Loops of the fault, by the place in `LOOPS`, while load can be told from it.
+    selected: [bool; 6],
+    seen_since: Option<SampleTime>,
     is_started: bool,
-    delay: Delay,
+    decision: Decision,
 }
 
 impl Distance {
@@ -81,84 +130,166 @@ impl Distance {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
-            memory: VoltageMemory::new(settings.healthy_v),
+            selected: [false; 6],
+            seen_since: None,
             is_started: false,
-            delay: Delay::new(settings.delay),
+            decision: Decision::NONE,
         }
     }
 
-    /// Looks at a bay.
-    pub fn update(&mut self, now: SampleTime, bay: Option<&Bay>) -> Decision {
-        let positive = bay.map(|bay| Sequence::of(bay.voltages).positive);
-        self.memory.update(now, positive);
-        let (Some(bay), Some(positive)) = (bay, positive) else {
-            self.is_started = false;
-            self.delay.reset();
-            return Decision::NONE;
-        };
-        let reference = self.memory.recall(now, bay.frequency_hz).unwrap_or(positive);
-        let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
-        self.is_started =
-            self.loops(bay, reference).iter().flatten().any(|each| self.holds(each, scale));
-        self.delay.update(now, self.is_started)
+    /// Looks at what was measured since the last inception; `Some(None)` while nothing is, so shortly
+    /// after it: what was decided holds.
+    pub fn update(&mut self, now: SampleTime, recent: Option<Option<&Recent>>) -> Decision {
+        match recent {
+            None => {
+                *self = Self::new(self.settings);
+            }
+            Some(None) => self.seen_since = None,
+            Some(Some(recent)) => self.decide(now, recent),
+        }
+        self.decision
     }
 
-    /// The loops that carry current: phase to phase first, then to earth.
-    fn loops(&self, bay: &Bay, reference: Complex) -> [Option<Loop>; 6] {
-        let residual: Complex = bay.currents.into_iter().sum();
-        let largest = bay.currents.map(Complex::norm).into_iter().fold(0.0, f64::max);
-        let is_earth_fault = residual.norm() > EARTH_SHARE_MIN * largest;
-        let compensation = self.settings.earth_factor * residual;
+    fn decide(&mut self, now: SampleTime, recent: &Recent) {
+        if recent.before.is_some() || !self.is_started {
+            self.selected = self.select(recent);
+        }
+        let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
+        let holds = match self.reference(recent) {
+            Some(reference) => self.is_in_zone(recent, reference, scale),
+            // Nothing to compare with is left: what was decided holds while current flows.
+            None => self.is_started && self.carries(recent).contains(&true),
+        };
+        if !holds {
+            self.seen_since = None;
+        }
+        let since = holds.then(|| *self.seen_since.get_or_insert(now));
+        let seen_for = since.map_or(Duration::ZERO, |since| now.since(since));
+        self.is_started = holds && (self.is_started || seen_for >= CONFIRMED);
+        let operate = self.is_started && seen_for >= self.settings.delay;
+        self.decision = Decision { start: self.is_started, operate };
+    }
+
+    /// Positive sequence voltage to compare with: what there is while that is enough, since machines
+    /// may swing; else of before the inception, if that was healthy and is remembered.
+    fn reference(&self, recent: &Recent) -> Option<Complex> {
+        let healthy_v = self.settings.healthy_v;
+        let before = recent.before.map(|before| before.voltage).filter(|v| v.norm() >= healthy_v);
+        let now = Sequence::of(recent.voltages).positive;
+        let share_min = if before.is_some() { ENOUGH_SHARE } else { POLARISING_SHARE_MIN };
+        Some(now).filter(|now| now.norm() >= share_min * healthy_v).or(before)
+    }
+
+    /// Loops with enough current to be looked at.
+    fn carries(&self, recent: &Recent) -> [bool; 6] {
+        LOOPS.map(|each| each.of(recent.slopes).norm() > self.settings.current_a_min)
+    }
+
+    /// Loops of the fault.
+    fn select(&self, recent: &Recent) -> [bool; 6] {
+        let before = recent.before.map_or([Complex::ZERO; 3], |before| before.currents);
+        let added: [Complex; 3] = std::array::from_fn(|phase| recent.slopes[phase] - before[phase]);
+        let residual: Complex = recent.slopes.into_iter().sum();
+        let largest = recent.slopes.map(Complex::norm).into_iter().fold(0.0, f64::max);
+        let is_to_earth = residual.norm() > EARTH_SHARE_MIN * largest;
+        let between = [0, 1, 2].map(|phase| LOOPS[phase].of(added).norm());
+        let most = between.into_iter().fold(0.0, f64::max);
+        let carries = self.carries(recent);
+        // A single phase: the pair of the other two carries next to nothing of it.
+        let spared = (0..3).find(|pair| between[*pair] < SINGLE_SHARE_MAX * most);
+        let is_zero_sequence = residual.norm() > 3.0 * most;
+        let phases_v = recent.voltages.map(Complex::norm);
         std::array::from_fn(|index| {
-            let (first, second) = (index % 3, (index + 1) % 3);
-            let of_phase = reference.turned_deg(-120.0 * first as f64);
-            let is_to_earth = index >= 3;
-            let each = if is_to_earth {
-                let current = bay.currents[first] + compensation;
-                Loop { voltage: bay.voltages[first], current, reference: of_phase, is_to_earth }
-            } else {
-                Loop {
-                    voltage: bay.voltages[first] - bay.voltages[second],
-                    current: bay.currents[first] - bay.currents[second],
-                    reference: of_phase - reference.turned_deg(-120.0 * second as f64),
-                    is_to_earth,
+            carries[index]
+                && match (LOOPS[index], spared) {
+                    (Of::Earth(phase), _) if is_to_earth && is_zero_sequence => {
+                        phases_v.iter().all(|v| phases_v[phase] <= *v)
+                    }
+                    (Of::Phases(..), _) if is_to_earth && is_zero_sequence => false,
+                    (Of::Earth(phase), Some(pair)) if is_to_earth => phase == (pair + 2) % 3,
+                    (Of::Earth(_), _) => false,
+                    (Of::Phases(..), Some(_)) if is_to_earth => false,
+                    (Of::Phases(..), _) => between[index] >= LOOP_SHARE_MIN * most,
                 }
-            };
-            let phase_a = bay.currents[first].norm();
-            let carries = if is_to_earth {
-                is_earth_fault && phase_a > self.settings.current_a_min
-            } else {
-                each.current.norm() > self.settings.current_a_min
-            };
-            carries.then_some(each)
         })
     }
 
-    /// Whether the fault of a loop lies in the zone.
-    fn holds(&self, each: &Loop, scale: f64) -> bool {
-        let current = match self.settings.way {
-            Way::Forward => each.current,
-            Way::Reverse => -each.current,
+    /// Whether the fault of a selected loop lies in the zone.
+    fn is_in_zone(&self, recent: &Recent, reference: Complex, scale: f64) -> bool {
+        let witness = negative_sequence_way(recent, self.settings.reach);
+        if witness.is_some_and(|way| way != self.settings.way) {
+            return false;
+        }
+        let carries = self.carries(recent);
+        (0..6).any(|index| {
+            self.selected[index]
+                && carries[index]
+                && self.holds(LOOPS[index], recent, reference, scale)
+        })
+    }
+
+    fn holds(&self, each: Of, recent: &Recent, reference: Complex, scale: f64) -> bool {
+        let sign = if self.settings.way == Way::Forward { 1.0 } else { -1.0 };
+        let reach = self.settings.reach;
+        let residual = |of: [Complex; 3]| of.into_iter().sum::<Complex>();
+        let mut dropped = recent.drop(reach, each.of(recent.currents), each.of(recent.slopes));
+        if let Of::Earth(_) = each {
+            let mutual = reach * self.settings.earth_factor;
+            dropped += recent.drop(mutual, residual(recent.currents), residual(recent.slopes));
+        }
+        let dropped = dropped * sign;
+        let voltage = each.of(recent.voltages);
+        let operating = [voltage, each.of(recent.voltage_slopes)].map(|v| dropped * scale - v);
+        let exceeds = |reference: Complex, doubt_v: f64| {
+            operating.iter().all(|operating| along(*operating, reference) > doubt_v)
         };
-        let reach = self.settings.reach * scale;
+        let turned = [0.0, -120.0, 120.0].map(|angle_deg| reference.turned_deg(angle_deg));
+        let reference = each.of(turned);
+        let doubt_v = self.doubt_v(each, recent);
         match self.settings.shape {
-            Shape::Mho => {
-                let missing = reach * current - each.voltage;
-                (missing * each.reference.conj()).re > 0.0
-            }
+            Shape::Mho => exceeds(reference, doubt_v),
             Shape::Quadrilateral { resistance_ohm, earth_resistance_ohm } => {
-                let resistance_ohm =
-                    if each.is_to_earth { earth_resistance_ohm } else { resistance_ohm };
-                let seen = each.voltage / current;
-                // Left and right of the line's own impedance up to there.
+                let resistance_ohm = match each {
+                    Of::Earth(_) => earth_resistance_ohm,
+                    Of::Phases(..) => resistance_ohm,
+                };
+                // As an impedance, for what is no reach: resistance and direction.
+                let current = dropped / reach;
+                let seen = voltage / current;
                 let along_ohm = seen.re - seen.im * reach.re / reach.im;
-                let direction_deg = (each.reference / current).angle_deg();
+                let direction_deg = (reference / current).angle_deg();
+                let before = recent.before.map_or([Complex::ZERO; 3], |before| before.currents);
+                let added: [Complex; 3] = std::array::from_fn(|p| recent.slopes[p] - before[p]);
+                let fault_current = each.of(added) * sign;
                 AHEAD_DEG.contains(&direction_deg)
-                    && seen.im < reach.im
+                    && exceeds(fault_current * Complex::I, doubt_v)
                     && along_ohm.abs() < resistance_ohm * scale
             }
         }
     }
+
+    /// By how much the voltage of a loop may be wrong, in V.
+    fn doubt_v(&self, each: Of, recent: &Recent) -> f64 {
+        let rest_v = match each {
+            Of::Earth(phase) => recent.rests_v[phase],
+            Of::Phases(first, second) => recent.rests_v[first].hypot(recent.rests_v[second]),
+        };
+        let young =
+            (STEADY_PERIODS - recent.age.max(YOUNG_PERIODS)) / (STEADY_PERIODS - YOUNG_PERIODS);
+        let difference_v = (each.of(recent.voltages) - each.of(recent.voltage_slopes)).norm();
+        let rest_v = rest_v * REST_FACTOR / (recent.span * recent.span);
+        let gone_v = recent.before.map_or(0.0, |before| {
+            let before = Sequence { positive: before.voltage, ..Sequence::default() }.phases();
+            (each.of(before) - each.of(recent.voltages)).norm()
+        });
+        let ringing_v = RINGING_SHARE * gone_v * (-recent.age).exp();
+        (rest_v + DIFFERENCE_FACTOR * difference_v + ringing_v) * young.max(0.0)
+    }
+}
+
+/// The part of a phasor that is in phase with another.
+fn along(phasor: Complex, reference: Complex) -> f64 {
+    (phasor * reference.conj()).re / reference.norm()
 }
 
 #[cfg(test)]
@@ -181,10 +312,6 @@ mod tests {
         })
     }
 
-    fn bay(currents: [Complex; 3], voltages: [Complex; 3]) -> Bay {
-        Bay { currents, second_harmonics: [Complex::ZERO; 3], voltages, frequency_hz: 50.0 }
-    }
-
     #[derive(Clone, Copy, Debug)]
     enum Kind {
         Three,
@@ -194,7 +321,7 @@ mod tests {
 
     /// What the relay sees of a fault at `place` times the line ahead (negative: behind), behind a
     /// source of 110 kV and 5 ohm, at a turn of the phasors.
-    fn fault(kind: Kind, place: f64, resistance_ohm: f64, turn_deg: f64) -> Bay {
+    fn fault(kind: Kind, place: f64, resistance_ohm: f64, turn_deg: f64) -> Recent {
         let source = [0.0, -120.0, 120.0].map(|a| Complex::polar_deg(63_500.0, a + turn_deg));
         let behind = Complex::new(0.5, 5.0);
         let (k0, sign) = (Complex::new(0.7, 0.1), if place < 0.0 { -1.0 } else { 1.0 });
@@ -221,7 +348,7 @@ mod tests {
                 voltages[0] = source[0] - behind * (Complex::ONE + k0) * currents[0];
             }
         }
-        bay(currents.map(|current| current * sign), voltages)
+        Recent::steady(currents.map(|current| current * sign), voltages, source[0])
     }
 
     /// The time from the fault to operation, in ms, after 200 ms of load.
@@ -236,11 +363,12 @@ mod tests {
             let seen = if ms < 200 {
                 let voltages =
                     [0.0, -120.0, 120.0].map(|a| Complex::polar_deg(63_500.0, a + turn_deg));
-                bay(voltages.map(|voltage| voltage / Complex::new(120.0, 30.0)), voltages)
+                let currents = voltages.map(|voltage| voltage / Complex::new(120.0, 30.0));
+                Recent::steady(currents, voltages, voltages[0])
             } else {
                 fault(kind, place, resistance_ohm, turn_deg)
             };
-            let decision = element.update(SampleTime::from_ns(ms * 1_000_000), Some(&seen));
+            let decision = element.update(SampleTime::from_ns(ms * 1_000_000), Some(Some(&seen)));
             assert!(ms >= 200 || !decision.start, "load starts it");
             decision.operate.then(|| ms - 200)
         })

@@ -1,35 +1,58 @@
 //! From the samples of a stream to what elements look at: windows, filters that follow the
 //! frequency, phasors.
 //!
-//! Currents and voltages pass through the same filter, mimic included, so that what a fault does
-//! to one in its first period it does to the other as well, and impedances stay meaningful.
-
-use std::time::Duration;
+//! There are two kinds. Phasors of a whole period, currents without their decaying offset, are for what
+//! is compared with a limit. Phasors since the last inception, with the voltage of before it, are for
+//! distance and direction; see [`super::recent`].
 
 use super::admittance::{HARMONIC_MAX, Residual};
 use super::complex::Complex;
 use super::differential::Side;
 use super::direction::Bay;
-use super::filter::{FREQUENCY_HZ_MAX, FREQUENCY_HZ_MIN, Filter, Window};
+use super::filter::{FREQUENCY_HZ_MAX, FREQUENCY_HZ_MIN, Filter, Offset, Window};
 use super::frequency::FrequencyTracker;
+use super::inception::Inception;
+use super::memory::Memory;
+use super::plausible::Plausible;
+use super::recent::{Before, Fit, Recent, SPAN_MIN, STEADY_PERIODS};
 use super::symmetrical::Sequence;
 
 /// Channels of 9-2LE: Ia, Ib, Ic, In, Ua, Ub, Uc, Un.
 pub const CHANNELS: usize = 8;
-/// Time constant of the mimic: between those of lines and of transformers.
-const OFFSET: Duration = Duration::from_millis(45);
 /// Change of frequency that new filters are worth: 0.005 Hz are 0.01 % of error.
 const STEP_HZ: f64 = 0.005;
+
+/// Share of the largest voltage of late below which the frequency is not looked at: what is induced on
+/// a dead line has any.
+const VOLTAGE_SHARE_MIN: f64 = 0.2;
+/// Periods after an inception in which frequency holds.
+const HOLD_PERIODS: f64 = 2.5;
+/// Phase currents and phase voltages among the channels.
+const CURRENTS: usize = 0;
+const VOLTAGES: usize = 4;
 
 /// Measures the channels of one stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measuring {
     rate: u32,
+    nominal_hz: f64,
+    channels: [Plausible; CHANNELS],
     windows: [Window; CHANNELS],
+    /// Number of the newest sample in the windows.
+    number: u64,
+    inception: Inception,
+    memory: Memory,
     tracker: FrequencyTracker,
+    voltage_v_min: f64,
+    /// Positive sequence voltage at the last measurement, in V.
+    voltage_v: f64,
+    /// The largest positive sequence voltage since the start, in V.
+    voltage_v_max: f64,
     /// The frequency that the filters are for.
     frequency_hz: f64,
+    fit: Fit,
     fundamental: Filter,
+    without_offset: Filter,
     second: Filter,
     fifth: Filter,
     /// All harmonics of residual quantities, for the frequency below.
@@ -44,6 +67,8 @@ pub struct Measured {
     pub bay: Bay,
     /// Fifth harmonics of the currents.
     pub fifth_harmonics: [Complex; 3],
+    /// Phasors since the last inception; `None` so shortly after it that there are none.
+    pub recent: Option<Recent>,
     /// The frequency, if it was measured now and not held.
     pub frequency_hz: Option<f64>,
 }
@@ -61,19 +86,31 @@ impl Measured {
 }
 
 impl Measuring {
-    /// Nothing is measured yet; the frequency is believed above `voltage_v_min`.
+    /// Nothing is measured yet; the frequency is believed above `voltage_v_min`, and changes of
+    /// currents below `current_a_min` are noise.
     #[must_use]
-    pub fn new(rate: u32, nominal_hz: f64, voltage_v_min: f64) -> Self {
-        let filter = |harmonic| Filter::new(rate, nominal_hz, harmonic, Some(OFFSET));
+    pub fn new(rate: u32, nominal_hz: f64, voltage_v_min: f64, current_a_min: f64) -> Self {
+        let filter = |harmonic, offset| Filter::new(rate, nominal_hz, harmonic, offset);
+        let samples_max = (f64::from(rate) / FREQUENCY_HZ_MIN) as usize + 4;
         Self {
             rate,
+            nominal_hz,
+            channels: [Plausible::new(rate, nominal_hz); CHANNELS],
             windows: std::array::from_fn(|_| Window::new(rate)),
+            number: 0,
+            inception: Inception::new(current_a_min, voltage_v_min),
+            memory: Memory::new(rate),
             tracker: FrequencyTracker::new(rate, nominal_hz, voltage_v_min),
+            voltage_v_min,
+            voltage_v: 0.0,
+            voltage_v_max: 0.0,
             frequency_hz: nominal_hz,
-            fundamental: filter(1),
-            second: filter(2),
-            fifth: filter(5),
-            residual: std::array::from_fn(|index| filter(index as u8 + 1)),
+            fit: Fit::new(rate, nominal_hz, samples_max),
+            fundamental: filter(1, Offset::Kept),
+            without_offset: filter(1, Offset::Removed),
+            second: filter(2, Offset::Removed),
+            fifth: filter(5, Offset::Removed),
+            residual: std::array::from_fn(|index| filter(index as u8 + 1, Offset::Kept)),
             residual_hz: nominal_hz,
         }
     }
@@ -81,35 +118,106 @@ impl Measuring {
     /// Takes the next sample in, in A and V.
     #[inline]
     pub fn push(&mut self, sample: &[f64; CHANNELS]) {
-        for (window, value) in self.windows.iter_mut().zip(sample) {
-            window.push(*value);
+        let mut is_taken = false;
+        for ((channel, window), value) in
+            self.channels.iter_mut().zip(&mut self.windows).zip(sample)
+        {
+            if let Some(value) = channel.push(*value) {
+                window.push(value);
+                is_taken = true;
+            }
+        }
+        if is_taken {
+            self.number += 1;
+            self.look_for_inception();
         }
     }
 
-    /// Takes a copy of the last sample in, in place of one that is missing.
-    pub fn hold(&mut self) {
-        for window in &mut self.windows {
-            window.push(window.newest());
+    /// Takes samples in between the last one and the next, which is still to come: on the line between
+    /// both.
+    pub fn bridge(&mut self, missing: u8, next: &[f64; CHANNELS]) {
+        let last: [f64; CHANNELS] = std::array::from_fn(|index| self.channels[index].newest());
+        for place in 1..=missing {
+            let share = f64::from(place) / f64::from(missing + 1);
+            let between: [f64; CHANNELS] =
+                std::array::from_fn(|index| last[index] + (next[index] - last[index]) * share);
+            self.push(&between);
         }
     }
 
     /// Forgets all samples, not the frequency.
     pub fn clear(&mut self) {
         self.windows.iter_mut().for_each(Window::clear);
+        self.channels.iter_mut().for_each(Plausible::clear);
+        self.inception.restart(self.number + 1);
+        self.memory = Memory::new(self.rate);
+    }
+
+    fn look_for_inception(&mut self) {
+        let peaks = |first: usize| [0, 1, 2].map(|phase| self.channels[first + phase].peak());
+        let windows = [&self.windows[CURRENTS..3], &self.windows[VOLTAGES..7]];
+        let period_samples = self.fundamental.period_samples();
+        let peaks = [peaks(CURRENTS), peaks(VOLTAGES)];
+        // A voltage of another frequency than is known yet is not what it was a period ago either.
+        let is_seeking = !self.tracker.is_found() && self.voltage_v >= self.voltage_v_min;
+        if !is_seeking && self.inception.update(self.number, period_samples, windows, peaks) {
+            self.memory.keep(self.inception.begin(), self.frequency_hz);
+        }
     }
 
     /// Measures at the newest sample; `None` until there are enough.
     pub fn measure(&mut self) -> Option<Measured> {
-        self.follow();
-        let [currents, voltages] = [0, 4].map(|first| self.three(&self.fundamental, first, 0));
+        let voltages = self.three(&self.fundamental, VOLTAGES, 0)?;
+        self.follow(&voltages);
         let bay = Bay {
-            currents: currents?,
-            second_harmonics: self.three(&self.second, 0, 0)?,
-            voltages: voltages?,
+            currents: self.three(&self.without_offset, CURRENTS, 0)?,
+            second_harmonics: self.three(&self.second, CURRENTS, 0)?,
+            voltages,
             frequency_hz: self.frequency_hz,
         };
-        let fifth_harmonics = self.three(&self.fifth, 0, 0)?;
-        Some(Measured { bay, fifth_harmonics, frequency_hz: self.tracker.measured_hz() })
+        let fifth_harmonics = self.three(&self.fifth, CURRENTS, 0)?;
+        let recent = self.recent(&bay);
+        let frequency_hz = self.tracker.measured_hz();
+        Some(Measured { bay, fifth_harmonics, recent, frequency_hz })
+    }
+
+    /// What was measured since the last inception, if it is long enough ago.
+    fn recent(&mut self, bay: &Bay) -> Option<Recent> {
+        let period_samples = self.fundamental.period_samples();
+        let since = self.number + 1 - self.inception.begin();
+        let age = since as f64 / period_samples;
+        let count = (period_samples.round() as usize).min(since.saturating_sub(1) as usize);
+        if age < SPAN_MIN {
+            return None;
+        }
+        // Long after it everything is steady, and was measured already.
+        let (mut currents, mut slopes) = (bay.currents, bay.currents);
+        let (mut voltages, mut voltage_slopes) = (bay.voltages, bay.voltages);
+        let mut rests_v = [0.0; 3];
+        for phase in (0..3).filter(|_| age < STEADY_PERIODS) {
+            let (current, voltage) =
+                (&self.windows[CURRENTS + phase], &self.windows[VOLTAGES + phase]);
+            currents[phase] = self.fit.of(current, count)?.phasor;
+            slopes[phase] = self.fit.of_differences(current, count)?;
+            let fitted = self.fit.of(voltage, count)?;
+            (voltages[phase], rests_v[phase]) = (fitted.phasor, fitted.rest);
+            voltage_slopes[phase] = self.fit.of_differences(voltage, count)?;
+        }
+        if age >= 1.0 {
+            let voltage = Sequence::of(voltages).positive;
+            self.memory.record(self.number, Before { voltage, currents: slopes });
+        }
+        Some(Recent {
+            currents,
+            slopes,
+            voltages,
+            voltage_slopes,
+            rests_v,
+            span: count as f64 / period_samples,
+            age,
+            before: self.memory.recall(self.number),
+            frequency_ratio: self.frequency_hz / self.nominal_hz,
+        })
     }
 
     /// Residual current and voltage with their harmonics, for earth faults.
@@ -120,27 +228,38 @@ impl Measuring {
             voltage: [Complex::ZERO; HARMONIC_MAX],
         };
         for (index, filter) in self.residual.iter().enumerate() {
-            residual.current[index] = self.three(filter, 0, 0)?.into_iter().sum();
-            let sum: Complex = self.three(filter, 4, 0)?.into_iter().sum();
+            residual.current[index] = self.three(filter, CURRENTS, 0)?.into_iter().sum();
+            let sum: Complex = self.three(filter, VOLTAGES, 0)?.into_iter().sum();
             residual.voltage[index] = sum * (1.0 / 3.0);
         }
         Some(residual)
     }
 
     /// Tracks the frequency, and tunes the filters when it has changed.
-    fn follow(&mut self) {
-        let back = FrequencyTracker::back_samples(&self.fundamental);
-        let now = self.three(&self.fundamental, 4, 0);
-        let before = self.three(&self.fundamental, 4, back);
-        let (Some(now), Some(before)) = (now, before) else { return };
-        self.tracker.update(Sequence::of(now).positive, Sequence::of(before).positive, back);
+    fn follow(&mut self, voltages: &[Complex; 3]) {
+        let now = Sequence::of(*voltages).positive;
+        self.voltage_v = now.norm();
+        let period_samples = self.fundamental.period_samples();
+        let since = (self.number + 1 - self.inception.begin()) as f64 / period_samples;
+        if since < HOLD_PERIODS {
+            self.tracker.hold();
+            return;
+        }
+        self.voltage_v_max = self.voltage_v_max.max(self.voltage_v);
+        let voltage_v_min = self.voltage_v_min.max(VOLTAGE_SHARE_MIN * self.voltage_v_max);
+        self.tracker.set_magnitude_min(voltage_v_min);
+        let back = period_samples.round() as usize;
+        if let Some(before) = self.three(&self.fundamental, VOLTAGES, back) {
+            self.tracker.update(now, Sequence::of(before).positive, back);
+        }
         let frequency_hz = self.tracker.frequency_hz().clamp(FREQUENCY_HZ_MIN, FREQUENCY_HZ_MAX);
         if (frequency_hz - self.frequency_hz).abs() > STEP_HZ {
             self.frequency_hz = frequency_hz;
-            let filters = [(&mut self.fundamental, 1), (&mut self.second, 2), (&mut self.fifth, 5)];
-            for (filter, harmonic) in filters {
-                filter.tune(self.rate, frequency_hz, harmonic, Some(OFFSET));
-            }
+            self.fundamental.tune(self.rate, frequency_hz, 1, Offset::Kept);
+            self.without_offset.tune(self.rate, frequency_hz, 1, Offset::Removed);
+            self.second.tune(self.rate, frequency_hz, 2, Offset::Removed);
+            self.fifth.tune(self.rate, frequency_hz, 5, Offset::Removed);
+            self.fit.tune(self.rate, frequency_hz);
         }
     }
 
@@ -149,7 +268,7 @@ impl Measuring {
         if self.residual_hz != self.frequency_hz {
             self.residual_hz = self.frequency_hz;
             for (filter, harmonic) in self.residual.iter_mut().zip(1..) {
-                filter.tune(self.rate, self.frequency_hz, harmonic, Some(OFFSET));
+                filter.tune(self.rate, self.frequency_hz, harmonic, Offset::Kept);
             }
         }
     }

@@ -19,10 +19,13 @@ pub mod filter;
 mod frequency;
 pub mod frequency_limit;
 pub mod fuse_failure;
+mod inception;
 pub mod measure;
 mod memory;
 pub mod overcurrent;
+pub mod plausible;
 pub mod power_swing;
+pub mod recent;
 pub mod space_vector;
 mod symmetrical;
 mod timing;
@@ -30,10 +33,10 @@ pub mod trip;
 pub mod voltage;
 
 pub use complex::{Complex, Degrees};
-pub use filter::{Filter, Rms, Window};
+pub use filter::{Filter, Offset, Rms, Window};
 pub use frequency::FrequencyTracker;
 pub use measure::{Measured, Measuring};
-pub use memory::VoltageMemory;
+pub use recent::{Before, Recent};
 pub use symmetrical::Sequence;
 pub use timing::{Delay, Level};
 

@@ -130,6 +130,7 @@ static FREQUENCY: Table = Table {
         STREAM,
         SIDE,
         key("pick_up", Within(Frequency, 45.0, 65.0), Required, "limit of the frequency"),
+        key("voltage_min", VOLTS, Optional, "voltage below which it is blocked, phase to earth"),
         DELAY,
     ],
 };

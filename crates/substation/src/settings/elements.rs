@@ -110,7 +110,8 @@ fn voltage_settings(map: &Mapping<'_>) -> Option<voltage::Settings> {
 
 fn frequency(map: &Mapping<'_>) -> Option<frequency_limit::Settings> {
     let (pick_up_hz, delay) = (map.quantity("pick_up")?, map.time("delay")?);
-    Some(frequency_limit::Settings { side: side(map), pick_up_hz, delay })
+    let voltage_v_min = map.quantity("voltage_min").unwrap_or(0.0);
+    Some(frequency_limit::Settings { side: side(map), pick_up_hz, voltage_v_min, delay })
 }
 
 fn distance_settings(map: &Mapping<'_>) -> Option<distance::Settings> {
