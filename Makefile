@@ -2,11 +2,11 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p report-kit -p probe -p iec61850 -p random -p quorum -p substation -p relay \
-	-p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p testbed
+	-p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl
@@ -52,7 +52,7 @@ test-long: setup-test ## check what takes longer: stations of relays, guests, ra
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
-		--bench pause --bench latency -- --tiny
+		--bench pause --bench latency --bench engine -- --tiny
 	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
 	tools/mutants.py
 	tools/aarch64.sh check
@@ -60,6 +60,9 @@ test-long: setup-test ## check what takes longer: stations of relays, guests, ra
 soak: setup-test ## verdicts beside load and hostile programs, other users, other systems: up to an hour
 	cargo build --locked --release $(CRATES)
 	$(PYTHON) -W error -m unittest discover -s tools/soak
+
+type-tests: ## run 100,000 cases of zone 1 and direction after IEC 60255; writes a page
+	cargo run --locked --release -p type-tests -- --cases 17000 --page docs/reference/type-tests.md
 
 deny: ## check licences, sources and known vulnerabilities of what is depended on
 	@tools/deny.sh
@@ -75,7 +78,7 @@ fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
-		--bench pause --bench latency
+		--bench pause --bench latency --bench engine
 	cargo bench --locked $(CRATES) --bench clock -- $(bench_prefix)
 
 conformance: setup-conformance ## run peers' own tests and programs in virtual time; LTPROOT=folder of LTP; writes a page

@@ -1,0 +1,115 @@
+//! A thinned matrix, and faults that a matrix of faults does not have.
+
+use std::f64::consts::{SQRT_2, TAU};
+
+use crate::line::Sample;
+use crate::relay::{Fate, Seen, UnderTest};
+use crate::sets::SETS;
+
+const RATE: u32 = 4000;
+
+/// The thinned matrix; `make type-tests` has all of it.
+#[test]
+fn no_case_of_the_thinned_matrix_is_decided_wrongly() {
+    for (set, cases) in SETS.into_iter().zip([600, 500, 400, 500, 200, 100]) {
+        let shown = set.run(0..cases);
+        println!("{}: {:?} {:?}", set.name, shown.cases, shown.median_and_max());
+        assert!(shown.wrong.is_empty(), "{}: {:?}", set.name, shown.wrong);
+    }
+}
+
+/// Balanced currents, lagging by 20 degrees, and voltages; root mean square, `turn` is 1 or -1 for the
+/// order of the phases of the voltages.
+fn load(current_a: f64, voltage_v: f64, turn: f64, hz: f64, seconds: f64) -> Vec<Sample> {
+    let phases = |size: f64, angle: f64, turn: f64| {
+        [0.0, -1.0, 1.0].map(|phase| SQRT_2 * size * (angle + turn * phase * TAU / 3.0).cos())
+    };
+    (0..(seconds * f64::from(RATE)) as usize)
+        .map(|number| {
+            let angle = TAU * hz * number as f64 / f64::from(RATE);
+            Sample {
+                currents: phases(current_a, angle - 0.35, 1.0),
+                voltages: phases(voltage_v, angle, turn),
+            }
+        })
+        .collect()
+}
+
+/// A relay with these elements on the stream `s`.
+fn relay(elements: &str) -> UnderTest {
+    UnderTest::new(
+        &format!(
+            "relay: t\nfrequency: 50 Hz\nstreams: {{s: {{sv_id: S, destination: \
+             '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz, late_max: 20 ms}}}}\nelements:\n{elements}"
+        ),
+        RATE,
+    )
+}
+
+const ZONE: &str = "  Z1: {function: distance, stream: s, shape: mho, reach: 8 ohm, angle: 84 deg, way: \
+                    forward, earth_factor: 0.7, current_min: 100 A, healthy: 40 kV, delay: 0 s}\n";
+
+fn nothing(seen: &[Seen]) -> bool {
+    seen.iter().all(|seen| seen.operated_s.is_none())
+}
+
+#[test]
+fn one_or_two_wrong_samples_operate_no_overcurrent() {
+    let relay = relay(
+        "  I: {function: overcurrent, stream: s, pick_up: 2 kA, delay: 0 s}\n  N: {function: \
+         overcurrent, stream: s, of: residual, pick_up: 500 A, delay: 0 s}\n",
+    );
+    for value in [5e3, -16e3, 100e3] {
+        for count in [1, 2] {
+            for at in 1200..1280 {
+                let mut samples = load(300.0, 63_500.0, 1.0, 50.0, 0.5);
+                for sample in &mut samples[at..at + count] {
+                    sample.currents[0] = value;
+                }
+                assert!(nothing(&relay.run(&samples)), "{count} of {value} A at {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_publisher_that_pauses_trips_nothing_on_load() {
+    let relay = relay(ZONE);
+    let samples = load(400.0, 63_500.0, 1.0, 50.0, 0.6);
+    for pause_ms in 1..=20 {
+        let fate = |number| match number {
+            1600 => Fate::Late(f64::from(pause_ms) * 1e-3),
+            _ => Fate::Arrives,
+        };
+        assert!(nothing(&relay.run_with(&samples, fate)), "{pause_ms} ms");
+    }
+}
+
+#[test]
+fn voltages_in_the_wrong_order_or_dead_decide_nothing() {
+    let relay = relay(ZONE);
+    assert!(nothing(&relay.run(&load(1000.0, 63_500.0, -1.0, 50.0, 0.6))), "wrong order");
+    // Noise of a few volts, and a current that begins.
+    let mut samples = load(3000.0, 5.0, 1.0, 50.0, 0.8);
+    for sample in &mut samples[..1600] {
+        sample.currents = [0.0; 3];
+    }
+    assert!(nothing(&relay.run(&samples)), "dead voltage transformers");
+}
+
+#[test]
+fn what_is_induced_on_a_line_has_no_frequency() {
+    let relay = relay(
+        "  F: {function: frequency, stream: s, side: under, pick_up: 49 Hz, voltage_min: 20 kV, \
+         delay: 100 ms}\n",
+    );
+    assert!(nothing(&relay.run(&load(1.0, 500.0, 1.0, 48.0, 1.5))));
+    assert!(!nothing(&relay.run(&load(1.0, 63_500.0, 1.0, 48.0, 1.5))));
+    // Without the key: a line that was alive and is dead.
+    let relay = self::relay(
+        "  F: {function: frequency, stream: s, side: under, pick_up: 49 Hz, delay: 100 ms}\n",
+    );
+    let mut samples = load(1.0, 63_500.0, 1.0, 50.0, 1.0);
+    samples.extend(load(1.0, 500.0, 1.0, 48.0, 1.5));
+    assert!(nothing(&relay.run(&samples)));
+}
