@@ -49,6 +49,8 @@ pub(crate) const ETIMEDOUT: isize = -110;
 /// What a call of ours answers that a freeze has cut short: `ENOSYS`, of
 /// [`vtime::image::FROZEN_CALL`]. It has waited in vain.
 pub(crate) const FROZEN: isize = -38;
+/// Freezes in a row that may cut a call short that waits for no time.
+const IN_NO_TIME_MAX: u32 = 100;
 
 const FUTEX_WAIT_BITSET: usize = 9;
 const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
@@ -263,11 +265,14 @@ pub(crate) fn until_or_handler(
 ) -> Option<isize> {
     let mut pace = Pace::new();
     let mut cut_short = false;
+    let mut in_no_time = 0;
     loop {
         let longest_ns = if cut_short { 0 } else { pace.begin(deadline) };
         match call(longest_ns) {
-            // If it does not wait it is not cut short: then there is no such call.
-            Some(FROZEN) if longest_ns > 0 => {
+            // Calls that wait for no time may enter the kernel's wait too (semtimedop(2)) and be cut
+            // short there; one that the kernel does not have always says so.
+            Some(FROZEN) if longest_ns > 0 || in_no_time < IN_NO_TIME_MAX => {
+                in_no_time = if longest_ns > 0 { 0 } else { in_no_time + 1 };
                 cut_short = true;
                 continue;
             }
