@@ -276,6 +276,12 @@ subscriptions:
         let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
         let mut totals = Totals::new(&relay);
         totals.links.insert("a\nb".into(), Link::Up);
+        totals.records = Some(crate::lines::Account {
+            lost: 1,
+            write_errors: 2,
+            is_writing: false,
+            warning: None,
+        });
         refuse_one(&mut totals);
         totals.receive.samples(&[], iec61850::SampleTime::ZERO, &[0; 9], |_| {});
         let text = text(&totals);
