@@ -70,12 +70,12 @@ impl Plausible {
         // What is foreseen is less certain the further it is ahead, or if a fault begins just there: back
         // is what is much nearer to it than to the sample in question.
         let (off, off_last) = ((next - expected_next).abs(), (next_but_one - expected_last).abs());
-        let is_back = |off: f64, later: f64, limit: f64| {
-            off <= limit.max((NEARER_SHARE * (sample - later).abs()).min(self.peak))
-        };
-        if is_back(off, next, 2.0 * limit) && 3.0 * off <= 2.0 * off_last.max(limit) {
+        let nearer = |later: f64| NEARER_SHARE * (sample - later).abs();
+        // The next one may be wrong too; the one behind it is not then.
+        let is_next_back = off <= (2.0 * limit).max(nearer(next).min(self.peak));
+        if is_next_back && 3.0 * off <= 2.0 * off_last.max(limit) {
             newest + (next - newest) / 2.0
-        } else if is_back(off_last, next_but_one, 3.0 * limit) {
+        } else if off_last <= (3.0 * limit).max(nearer(next_but_one)) {
             newest + (next_but_one - newest) / 3.0
         } else {
             sample
