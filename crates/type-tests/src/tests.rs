@@ -2,7 +2,9 @@
 
 use std::f64::consts::{SQRT_2, TAU};
 
-use crate::line::Sample;
+use substation::protection::{Complex, Degrees};
+
+use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
 use crate::relay::{Fate, Seen, UnderTest};
 use crate::sets::SETS;
 
@@ -82,6 +84,37 @@ fn a_publisher_that_pauses_trips_nothing_on_load() {
             _ => Fate::Arrives,
         };
         assert!(nothing(&relay.run_with(&samples, fate)), "{pause_ms} ms");
+    }
+}
+
+#[test]
+fn load_that_was_switched_on_shortly_before_hides_no_fault() {
+    let ohm = |size: f64, angle_deg: f64| Complex::polar_deg(size, angle_deg);
+    let source = |size: f64, angle_deg: f64| Source {
+        voltage: Complex::polar_deg(63_500.0, angle_deg),
+        impedance: Impedance { positive: ohm(size, 85.0), zero: ohm(1.5 * size, 82.0) },
+        disturbing: Vec::new(),
+    };
+    let line = |load_deg: f64| Line {
+        nominal_hz: 50.0,
+        frequency_hz: 50.0,
+        near: source(16.0, 0.0),
+        impedance: Impedance { positive: ohm(11.2, 80.0), zero: ohm(33.6, 76.0) },
+        far: source(16.0, load_deg),
+    };
+    let relay = relay(&ZONE.replace("angle: 84 deg", "angle: 80 deg"));
+    for kind in Kind::ALL {
+        for (load_deg, begin_s) in [(-30.0, 0.34), (-30.0, 0.45), (30.0, 0.4), (-30.0, 0.9)] {
+            let fault = Fault { kind, place: 0.36, begin_s, resistance_ohm: 0.0, earth_ohm: 0.0 };
+            let mut samples = line(load_deg).samples(Some(&fault), f64::from(RATE), 4400);
+            let idle = line(0.0).samples(None, f64::from(RATE), 1200);
+            samples[..1200].copy_from_slice(&idle);
+            let taken_s = relay.run(&samples)[0].operated_s.map(|at_s| at_s - begin_s);
+            assert!(
+                taken_s.is_some_and(|taken_s| (0.0..0.03).contains(&taken_s)),
+                "{kind:?} at {begin_s} s with {load_deg} degrees: {taken_s:?}"
+            );
+        }
     }
 }
 

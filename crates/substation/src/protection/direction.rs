@@ -21,6 +21,9 @@ const HALF_WIDTH_DEG: f64 = 85.0;
 /// Share of the positive sequence voltage of before a fault below which what there is has no direction.
 const COLLAPSED_SHARE: f64 = 0.3;
 
+/// Share of the current of a whole period that the current since the inception must have.
+const WHOLE_SHARE: f64 = 0.7;
+
 /// Where a fault is looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
@@ -89,6 +92,11 @@ impl Directional {
         let current = match seen {
             None => None,
             Some((_, None)) => return self.decision,
+            // Nothing is left to compare with: the direction that was found holds while current flows.
+            Some((bay, Some(recent))) if self.decision.start && self.is_blind(recent) => {
+                let largest = bay.currents.map(Complex::norm).into_iter().fold(0.0, f64::max);
+                Some(Current { fundamental_a: largest, second_harmonic_a: 0.0 })
+            }
             Some((bay, Some(recent))) => Some(match self.settings.polarisation {
                 Polarisation::Phases => self.phases(bay, recent),
                 Polarisation::Residual => self.residual(bay, recent),
@@ -98,6 +106,14 @@ impl Directional {
         self.decision
     }
 
+    /// Whether neither a voltage nor a memory of one is there.
+    fn is_blind(&self, recent: &Recent) -> bool {
+        let positive_v = Sequence::of(recent.voltages).positive.norm();
+        self.settings.polarisation == Polarisation::Phases
+            && recent.before.and_then(|before| before.voltage).is_none()
+            && positive_v < self.settings.polarising_v_min
+    }
+
     /// The largest phase current that flows the way that is looked.
     fn phases(&self, bay: &Bay, recent: &Recent) -> Current {
         let line = Complex::polar_deg(1.0, self.settings.characteristic_deg.max(45.0));
@@ -105,7 +121,7 @@ impl Directional {
         if negative_sequence_way(recent, line).is_some_and(|way| way != self.settings.way) {
             return largest;
         }
-        let remembered = recent.before.map(|before| before.voltage);
+        let remembered = recent.before.and_then(|before| before.voltage);
         // A fault of all phases leaves no voltage but what transformers make of its end.
         let positive_v = Sequence::of(recent.voltages).positive.norm();
         let has_collapsed = remembered.is_some_and(|v| positive_v < COLLAPSED_SHARE * v.norm());
@@ -117,7 +133,10 @@ impl Directional {
             let of_memory = remembered.map(|voltage| voltage.turned_deg(-120.0 * phase as f64));
             let reference = if is_enough { Some(own) } else { of_memory };
             let current_a = bay.currents[phase].norm();
-            if self.flows(recent.slopes[phase], reference) && current_a > largest.fundamental_a {
+            // What is much less than it was lately is being interrupted, and has no direction.
+            let is_whole = recent.slopes[phase].norm() >= WHOLE_SHARE * current_a;
+            let flows = is_whole && self.flows(recent.slopes[phase], reference);
+            if flows && current_a > largest.fundamental_a {
                 let second_harmonic_a = bay.second_harmonics[phase].norm();
                 largest = Current { fundamental_a: current_a, second_harmonic_a };
             }

@@ -174,7 +174,8 @@ impl Distance {
     /// may swing; else of before the inception, if that was healthy and is remembered.
     fn reference(&self, recent: &Recent) -> Option<Complex> {
         let healthy_v = self.settings.healthy_v;
-        let before = recent.before.map(|before| before.voltage).filter(|v| v.norm() >= healthy_v);
+        let before = recent.before.and_then(|before| before.voltage);
+        let before = before.filter(|v| v.norm() >= healthy_v);
         let now = Sequence::of(recent.voltages).positive;
         let share_min = if before.is_some() { ENOUGH_SHARE } else { POLARISING_SHARE_MIN };
         Some(now).filter(|now| now.norm() >= share_min * healthy_v).or(before)
@@ -260,7 +261,11 @@ impl Distance {
                 let direction_deg = (reference / current).angle_deg();
                 let before = recent.before.map_or([Complex::ZERO; 3], |before| before.currents);
                 let added: [Complex; 3] = std::array::from_fn(|p| recent.slopes[p] - before[p]);
-                let fault_current = each.of(added) * sign;
+                // Load is told from the fault by what was before, or by what load does not have.
+                let fault_current = match (recent.before, each) {
+                    (None, Of::Earth(_)) => residual(recent.slopes),
+                    _ => each.of(added),
+                } * sign;
                 AHEAD_DEG.contains(&direction_deg)
                     && exceeds(fault_current * Complex::I, doubt_v)
                     && along_ohm.abs() < resistance_ohm * scale
@@ -278,8 +283,9 @@ impl Distance {
             (STEADY_PERIODS - recent.age.max(YOUNG_PERIODS)) / (STEADY_PERIODS - YOUNG_PERIODS);
         let difference_v = (each.of(recent.voltages) - each.of(recent.voltage_slopes)).norm();
         let rest_v = rest_v * REST_FACTOR / (recent.span * recent.span);
-        let gone_v = recent.before.map_or(0.0, |before| {
-            let before = Sequence { positive: before.voltage, ..Sequence::default() }.phases();
+        let before = recent.before.and_then(|before| before.voltage);
+        let gone_v = before.map_or(0.0, |positive| {
+            let before = Sequence { positive, ..Sequence::default() }.phases();
             (each.of(before) - each.of(recent.voltages)).norm()
         });
         let ringing_v = RINGING_SHARE * gone_v * (-recent.age).exp();

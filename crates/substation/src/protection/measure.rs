@@ -204,7 +204,7 @@ impl Measuring {
             voltage_slopes[phase] = self.fit.of_differences(voltage, count)?;
         }
         if age >= 1.0 {
-            let voltage = Sequence::of(voltages).positive;
+            let voltage = Some(Sequence::of(voltages).positive);
             self.memory.record(self.number, Before { voltage, currents: slopes });
         }
         Some(Recent {

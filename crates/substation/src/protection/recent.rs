@@ -59,7 +59,7 @@ impl Recent {
             rests_v: [0.0; 3],
             span: 1.0,
             age: 5.0,
-            before: Some(Before { voltage: before, currents: [Complex::ZERO; 3] }),
+            before: Some(Before { voltage: Some(before), currents: [Complex::ZERO; 3] }),
             frequency_ratio: 1.0,
         }
     }
@@ -68,8 +68,8 @@ impl Recent {
 /// What was before an inception.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Before {
-    /// Positive sequence voltage, in V.
-    pub voltage: Complex,
+    /// Positive sequence voltage, in V; `None` once its angle is not to be trusted any more.
+    pub voltage: Option<Complex>,
     /// Phase currents, in A.
     pub currents: [Complex; 3],
 }
