@@ -82,11 +82,10 @@ impl Kind {
 
     /// Which phases each branch of the fault joins: +1 where its current leaves the line.
     fn branches(self) -> DMatrix<f64> {
-        let column = |phases: [f64; 3]| phases;
         let unit = |phase: usize| std::array::from_fn(|p| f64::from(u8::from(p == phase)));
         let pair = |from: usize, to: usize| {
             let (a, b): ([f64; 3], [f64; 3]) = (unit(from), unit(to));
-            column([a[0] - b[0], a[1] - b[1], a[2] - b[2]])
+            [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
         };
         let columns: Vec<[f64; 3]> = match self {
             Self::Earth(phase) => vec![unit(phase)],

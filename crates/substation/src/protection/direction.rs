@@ -21,6 +21,8 @@ const HALF_WIDTH_DEG: f64 = 85.0;
 /// Share of the positive sequence voltage of before a fault below which what there is has no direction.
 const COLLAPSED_SHARE: f64 = 0.3;
 
+/// Least angle of the impedances that drive negative sequence, in degrees.
+const LINE_DEG_MIN: f64 = 45.0;
 /// Share of the current of a whole period that the current since the inception must have.
 const WHOLE_SHARE: f64 = 0.7;
 
@@ -116,7 +118,8 @@ impl Directional {
 
     /// The largest phase current that flows the way that is looked.
     fn phases(&self, bay: &Bay, recent: &Recent) -> Current {
-        let line = Complex::polar_deg(1.0, self.settings.characteristic_deg.max(45.0));
+        // Only its angle is known, and no line has a smaller one.
+        let line = Complex::polar_deg(1.0, self.settings.characteristic_deg.max(LINE_DEG_MIN));
         let mut largest = Current { fundamental_a: 0.0, second_harmonic_a: 0.0 };
         if negative_sequence_way(recent, line).is_some_and(|way| way != self.settings.way) {
             return largest;
