@@ -72,17 +72,14 @@ impl Names {
                 };
                 json!({"breaker": breaker, "position": position, "publisher": name})
             }
-            Entry::Block(element) => {
-                json!({"block": element, "on": value == Some(true), "publisher": name})
+            Entry::Input(input, element) => {
+                json!({input.word(): element, "on": value == Some(true), "publisher": name})
             }
             Entry::Trip(breaker) => {
                 json!({"order": breaker, "on": value == Some(true), "publisher": name})
             }
             Entry::Reset(breaker) => {
                 json!({"reset": breaker, "on": value == Some(true), "publisher": name})
-            }
-            Entry::Initiate(element) => {
-                json!({"initiate": element, "on": value == Some(true), "publisher": name})
             }
             Entry::Quality(_) | Entry::Unused => {
                 json!({"entry": entry, "value": value, "publisher": name})

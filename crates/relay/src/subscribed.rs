@@ -8,7 +8,7 @@
 use iec61850::SampleTime;
 use iec61850::goose::{Counters, Field, Liveness, Reception, Refusal, Said, Subscriber};
 use iec61850::wire::{Data, Goose, Quality};
-use substation::settings::{Entry, Mode, Relay};
+use substation::settings::{Entry, Input, Mode, Relay};
 
 #[derive(Debug)]
 pub(crate) struct Subscribed {
@@ -24,25 +24,25 @@ pub(crate) struct Subscribed {
 /// What a value of a message wants done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// An element may not look.
-    Block(usize),
+    /// An element is told something.
+    Tell(Input, usize),
     /// A breaker is to be tripped.
     Trip(usize),
-    /// A breaker failure element learns of a trip.
-    Initiate(usize),
+    /// A breaker is closed or not.
+    Position(usize),
 }
 
 impl Subscribed {
     pub(crate) fn of(relay: &Relay) -> Vec<Self> {
         let breakers = &relay.protection.trips.elements_by_breaker;
         let place = |entry: &Entry| match entry {
-            Entry::Block(name) | Entry::Initiate(name) => {
+            Entry::Input(_, name) => {
                 relay.protection.elements.keys().position(|known| known == name)
             }
-            Entry::Trip(name) | Entry::Reset(name) => {
+            Entry::Trip(name) | Entry::Reset(name) | Entry::Position(name) => {
                 breakers.keys().position(|known| known == name)
             }
-            Entry::Position(_) | Entry::Quality(_) | Entry::Unused => None,
+            Entry::Quality(_) | Entry::Unused => None,
         };
         let subscriptions = relay.subscriptions.values();
         subscriptions
@@ -91,19 +91,17 @@ impl Subscribed {
         self.places[entry].filter(|_| matches!(self.entries[entry], Entry::Reset(_)))
     }
 
-    /// What it may want done, and whether it does.
-    pub(crate) fn orders(&self) -> impl Iterator<Item = (Order, bool)> {
+    /// What it says to elements and breakers, and the value if it is known.
+    pub(crate) fn orders(&self) -> impl Iterator<Item = (Order, Option<bool>)> {
         let known = self.entries.iter().zip(&self.places).zip(&self.values);
         known.filter_map(|((entry, place), value)| {
             let order = match entry {
-                Entry::Block(_) => Order::Block,
-                Entry::Trip(_) => Order::Trip,
-                Entry::Initiate(_) => Order::Initiate,
-                Entry::Position(_) | Entry::Reset(_) | Entry::Quality(_) | Entry::Unused => {
-                    return None;
-                }
+                Entry::Input(input, _) => Order::Tell(*input, (*place)?),
+                Entry::Trip(_) => Order::Trip((*place)?),
+                Entry::Position(_) => Order::Position((*place)?),
+                Entry::Reset(_) | Entry::Quality(_) | Entry::Unused => return None,
             };
-            Some((order((*place)?), *value == Some(true)))
+            Some((order, *value))
         })
     }
 
@@ -116,7 +114,7 @@ impl Subscribed {
                     Data::BitString(bits) => (bits.len() == 2, "a double point or boolean"),
                     other => (matches!(other, Data::Boolean(_)), "a double point or boolean"),
                 },
-                Entry::Block(_) | Entry::Trip(_) | Entry::Reset(_) | Entry::Initiate(_) => {
+                Entry::Input(..) | Entry::Trip(_) | Entry::Reset(_) => {
                     (matches!(data, Data::Boolean(_)), "a boolean")
                 }
                 Entry::Quality(_) => (
@@ -214,13 +212,13 @@ subscriptions:
         let subscribed = &mut all[0];
         let known = give(subscribed, 0, 1, &values(0x80, 0, true));
         assert_eq!(known[..3], [Some(true), None, Some(true)]);
-        assert!(subscribed.orders().eq([(Order::Block(0), true)]));
+        assert!(subscribed.orders().eq([(Order::Tell(Input::Block, 0), Some(true))]));
         // Open; of questionable quality; between the ends; silent.
         assert_eq!(give(subscribed, 1, 2, &values(0x40, 0, false))[0], Some(false));
         assert_eq!(give(subscribed, 2, 3, &values(0x40, 0xc0, false))[0], None);
         assert_eq!(give(subscribed, 3, 4, &values(0x00, 0, true))[0], None);
         assert_eq!(subscribed.poll(SampleTime::from_ns(104_000_000)), Liveness::Lost);
-        assert!(subscribed.orders().eq([(Order::Block(0), false)]));
+        assert!(subscribed.orders().eq([(Order::Tell(Input::Block, 0), None)]));
     }
 
     #[test]

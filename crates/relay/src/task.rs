@@ -238,15 +238,15 @@ impl<'t> Task<'t> {
         self.obey();
     }
 
-    /// What subscribed messages want done; where two say something of one thing, either is enough.
+    /// What subscribed messages say to elements and breakers.
     fn obey(&mut self) {
-        self.engine.forget_orders();
-        for (order, _) in self.subscribed.iter().flat_map(Subscribed::orders).filter(|each| each.1)
-        {
+        self.engine.forget_messages();
+        for (order, value) in self.subscribed.iter().flat_map(Subscribed::orders) {
             match order {
-                Order::Block(element) => self.engine.block(element),
-                Order::Trip(breaker) => self.engine.order(breaker),
-                Order::Initiate(element) => self.engine.initiate(element),
+                Order::Tell(input, element) => self.engine.tell(element, input, value),
+                Order::Trip(breaker) if value == Some(true) => self.engine.order(breaker),
+                Order::Trip(_) => {}
+                Order::Position(breaker) => self.engine.position(breaker, value),
             }
         }
     }

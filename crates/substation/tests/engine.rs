@@ -6,7 +6,7 @@ use iec61850::SampleTime;
 use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
 use substation::engine::{Arrival, Change, Engine};
-use substation::settings;
+use substation::settings::{self, Input};
 
 const RATE: u32 = 4000;
 const SETTINGS: &str = "
@@ -75,7 +75,7 @@ fn trips(block: bool, samples: impl Fn(u32) -> Vec<Arrival>) -> [bool; 2] {
     let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
     let mut engine = Engine::new(&relay.protection);
     if block {
-        engine.block(0);
+        engine.tell(0, Input::Block, Some(true));
     }
     let mut tripped = [false; 2];
     for number in 0..RATE / 2 {

@@ -2,7 +2,7 @@
 
 use substation::protection::curve::{Curve, Reset};
 use substation::protection::overcurrent::Timing;
-use substation::settings::{self, Entry, Function, SignalKind};
+use substation::settings::{self, Entry, Function, Input, SignalKind};
 
 const GOOD: &str = include_str!("data/relay.yaml");
 
@@ -157,8 +157,8 @@ fn entries_of_messages_name_what_is_there() {
     let expected = [
         Entry::Trip(named("Q0")),
         Entry::Quality(vec![0]),
-        Entry::Initiate(named("BF")),
-        Entry::Block(named("I>")),
+        Entry::Input(Input::Initiate, named("BF")),
+        Entry::Input(Input::Block, named("I>")),
     ];
     assert_eq!(relay.subscriptions["other"].entries, expected);
     for (entries, what) in [

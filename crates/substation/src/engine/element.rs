@@ -1,7 +1,10 @@
 //! One element as settings made it, and where it gets what it looks at.
 
+use std::collections::BTreeMap;
+
 use iec61850::SampleTime;
 
+use super::inputs::Inputs;
 use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
@@ -13,8 +16,8 @@ use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
-use crate::protection::{Complex, Decision, Measured, Sequence};
-use crate::settings::{Element, Function, Quantity};
+use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
+use crate::settings::{Element, Function, Input, Protection, Quantity};
 
 /// An element that runs.
 #[derive(Clone, Debug)]
@@ -47,26 +50,45 @@ enum Kind {
     PowerSwing(PowerSwing),
 }
 
-/// What an element gets beside what it sees.
+/// When an element is looked at in a step: those that others look at come before them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rank {
+    /// Blocks others and trips nothing.
+    Guard,
+    /// Looks at streams, whatever other elements say.
+    Measuring,
+}
+
+impl Rank {
+    pub(super) const ALL: [Self; 2] = [Self::Guard, Self::Measuring];
+}
+
+/// What an element may look at beside its streams.
 #[derive(Debug)]
-pub(super) struct Orders<'e> {
-    /// It may not look.
-    pub(super) is_blocked: bool,
-    /// Another device has tripped the breaker that it watches.
-    pub(super) is_initiated: bool,
+pub(super) struct Context<'e> {
+    pub(super) inputs: &'e Inputs,
+    /// An element that blocks it sees something.
+    pub(super) is_guarded: bool,
+    /// What all elements say: those of earlier ranks now, others at the step before.
+    #[allow(dead_code)]
+    pub(super) decisions: &'e [Decision],
     /// Breakers that were tripped at the step before.
     pub(super) tripped: &'e [bool],
+    /// Whether breakers are closed, where that is known.
+    #[allow(dead_code)]
+    pub(super) positions: &'e [Option<bool>],
 }
 
 impl Running {
-    /// Whether it does not trip but blocks others, which must know at the same step.
-    pub(super) const fn is_guard(&self) -> bool {
-        matches!(self.kind, Kind::FuseFailure(_) | Kind::PowerSwing(_))
+    pub(super) const fn rank(&self) -> Rank {
+        match self.kind {
+            Kind::FuseFailure(_) | Kind::PowerSwing(_) => Rank::Guard,
+            _ => Rank::Measuring,
+        }
     }
 
-    pub(super) fn new(element: &Element, streams: &[&String], breakers: &[String]) -> Self {
-        let place =
-            |name: &String| streams.iter().position(|known| *known == name).unwrap_or(usize::MAX);
+    pub(super) fn new(element: &Element, protection: &Protection) -> Self {
+        let stream = |name: &String| place(&protection.streams, name).unwrap_or(usize::MAX);
         let kind = match &element.function {
             Function::Overcurrent { of, settings } => {
                 Kind::Overcurrent(*of, Overcurrent::new(*settings))
@@ -83,13 +105,13 @@ impl Running {
             },
             Function::Admittance(settings) => Kind::Admittance(Admittance::new(*settings)),
             Function::BreakerFailure { breaker, settings } => Kind::BreakerFailure {
-                breaker: breakers.iter().position(|known| known == breaker),
+                breaker: place(&protection.trips.elements_by_breaker, breaker),
                 element: BreakerFailure::new(*settings),
             },
             Function::FuseFailure(settings) => Kind::FuseFailure(FuseFailure::new(*settings)),
             Function::PowerSwing(settings) => Kind::PowerSwing(PowerSwing::new(*settings)),
         };
-        Self { streams: element.streams.iter().map(place).collect(), kind }
+        Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
 
     /// What it says now.
@@ -97,9 +119,9 @@ impl Running {
         &mut self,
         now: SampleTime,
         streams: &mut [Subscribed],
-        orders: &Orders<'_>,
+        context: &Context<'_>,
     ) -> Decision {
-        let is_blocked = orders.is_blocked;
+        let is_blocked = context.is_guarded || context.inputs.is(Input::Block);
         let stream = self.streams.first().copied().filter(|_| !is_blocked);
         if let Kind::Differential { element, rated, charging_s, sides } = &mut self.kind {
             let all_there =
@@ -116,7 +138,13 @@ impl Running {
         let both = [CURRENTS, VOLTAGES];
         match &mut self.kind {
             Kind::Overcurrent(of, element) => {
-                element.update(now, measured(&currents).map(|measured| current(*of, measured)))
+                let seen = measured(&currents);
+                let decision = element.update(now, seen.map(|measured| current(*of, measured)));
+                let phases = |seen: &Measured| match of {
+                    Quantity::Phases => element.phases(seen.bay.currents),
+                    Quantity::Residual => PhaseSet::EARTH,
+                };
+                decision.in_phases(seen.map(phases).unwrap_or_default())
             }
             Kind::Directional(element) => {
                 element.update(now, measured(&both).map(|m| (&m.bay, m.recent.as_ref())))
@@ -137,12 +165,12 @@ impl Running {
                 element.update(now, measured(&voltages).and_then(of))
             }
             Kind::BreakerFailure { breaker, element } => {
-                let trip =
-                    orders.is_initiated || breaker.is_some_and(|breaker| orders.tripped[breaker]);
+                let trip = context.inputs.is(Input::Initiate)
+                    || breaker.is_some_and(|breaker| context.tripped[breaker]);
                 let current_a =
                     measured(&currents).map(|m| current(Quantity::Phases, m).fundamental_a);
                 let orders = element.update(now, trip, current_a);
-                Decision { start: orders.retrip, operate: orders.backup }
+                Decision::new(orders.retrip, orders.backup)
             }
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
@@ -175,6 +203,11 @@ fn current(of: Quantity, measured: &Measured) -> Current {
         fundamental_a: value(measured.bay.currents),
         second_harmonic_a: value(measured.bay.second_harmonics),
     }
+}
+
+/// The place of what settings name, in the order of names.
+pub(super) fn place<T>(named: &BTreeMap<String, T>, name: &str) -> Option<usize> {
+    named.keys().position(|known| known == name)
 }
 
 /// Collects all sides of a differential element; `None` if one of them is missing, or if the charging

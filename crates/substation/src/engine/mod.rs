@@ -8,18 +8,18 @@
 
 mod arrival;
 mod element;
+mod inputs;
 mod stream;
-
-use std::collections::BTreeMap;
 
 use iec61850::SampleTime;
 use iec61850::stream::{Counters, State};
 
 use crate::protection::Decision;
 use crate::protection::trip::TripLogic;
-use crate::settings::{Element, Protection};
+use crate::settings::{Element, Input, Protection};
 pub use arrival::Arrival;
-use element::{Orders, Running};
+use element::{Context, Rank, Running, place};
+use inputs::{Inputs, Told};
 use stream::Subscribed;
 
 /// Something that is other than it was at the step before. Numbers are places in the order of
@@ -41,22 +41,23 @@ pub enum Change {
 pub struct Engine {
     streams: Vec<Subscribed>,
     elements: Vec<Running>,
-    blocked: Vec<bool>,
-    /// Breaker failure elements to which another device reported a trip.
-    initiated: Vec<bool>,
+    /// What other devices tell each element.
+    inputs: Vec<Inputs>,
     /// Elements that have something to look at that they can trust.
     seeing: Vec<bool>,
     /// Elements that block each element.
     guards: Vec<Vec<usize>>,
     /// Elements that block others now.
     guarding: Vec<bool>,
-    /// By name, in the order of `elements`.
-    decisions: BTreeMap<String, Decision>,
-    breakers: Vec<String>,
+    decisions: Vec<Decision>,
     logic: TripLogic,
     /// Breakers that another device trips.
     ordered: Vec<bool>,
     tripped: Vec<bool>,
+    /// What other devices tell of each breaker's contacts.
+    told: Vec<Told>,
+    /// The same when all have told it, for elements.
+    positions: Vec<Option<bool>>,
     changes: Vec<Change>,
 }
 
@@ -69,30 +70,27 @@ impl Engine {
             .values()
             .map(|stream| Subscribed::new(stream, protection.frequency_hz))
             .collect();
-        let names: Vec<&String> = protection.streams.keys().collect();
-        let breakers: Vec<String> = protection.trips.elements_by_breaker.keys().cloned().collect();
-        let elements: Vec<Running> = protection
-            .elements
-            .values()
-            .map(|element| Running::new(element, &names, &breakers))
-            .collect();
-        let place = |name: &String| protection.elements.keys().position(|known| known == name);
-        let places = |element: &Element| element.guards.iter().filter_map(place).collect();
-        let changes_max = streams.len() + 2 * elements.len() + breakers.len();
+        let elements: Vec<Running> =
+            protection.elements.values().map(|element| Running::new(element, protection)).collect();
+        let find = |name: &str| place(&protection.elements, name);
+        let guards =
+            |element: &Element| element.guards.iter().filter_map(|name| find(name)).collect();
+        let breakers = protection.trips.elements_by_breaker.len();
+        let changes_max = streams.len() + 2 * elements.len() + breakers;
         Self {
-            blocked: vec![false; elements.len()],
-            initiated: vec![false; elements.len()],
+            inputs: vec![Inputs::default(); elements.len()],
             seeing: vec![false; elements.len()],
             guarding: vec![false; elements.len()],
-            guards: protection.elements.values().map(places).collect(),
-            ordered: vec![false; breakers.len()],
-            decisions: protection.elements.keys().map(|n| (n.clone(), Decision::NONE)).collect(),
-            tripped: vec![false; breakers.len()],
-            logic: TripLogic::new(protection.trips.clone()),
+            guards: protection.elements.values().map(guards).collect(),
+            ordered: vec![false; breakers],
+            decisions: vec![Decision::NONE; elements.len()],
+            tripped: vec![false; breakers],
+            told: vec![Told::Nothing; breakers],
+            positions: vec![None; breakers],
+            logic: TripLogic::new(&protection.trips, find),
             changes: Vec::with_capacity(changes_max),
             streams,
             elements,
-            breakers,
         }
     }
 
@@ -103,14 +101,15 @@ impl Engine {
         }
     }
 
-    /// A message of another device blocks an element.
-    pub fn block(&mut self, element: usize) {
-        self.blocked[element] = true;
+    /// A message of another device tells an element something; `None` while it is not heard, or says
+    /// it without good quality.
+    pub fn tell(&mut self, element: usize, input: Input, value: Option<bool>) {
+        self.inputs[element].tell(input, value);
     }
 
-    /// A message of another device tells a breaker failure element of a trip.
-    pub fn initiate(&mut self, element: usize) {
-        self.initiated[element] = true;
+    /// A message of another device tells whether a breaker is closed; `None` as for [`Engine::tell`].
+    pub fn position(&mut self, breaker: usize, is_closed: Option<bool>) {
+        self.told[breaker].tell(is_closed);
     }
 
     /// A message of another device trips a breaker.
@@ -123,11 +122,11 @@ impl Engine {
         self.logic.reset(breaker);
     }
 
-    /// No message of another device wants anything.
-    pub fn forget_orders(&mut self) {
-        for orders in [&mut self.blocked, &mut self.initiated, &mut self.ordered] {
-            orders.fill(false);
-        }
+    /// No message of another device says anything.
+    pub fn forget_messages(&mut self) {
+        self.inputs.fill(Inputs::default());
+        self.ordered.fill(false);
+        self.told.fill(Told::Nothing);
     }
 
     /// Looks at everything at this moment; answers what has changed.
@@ -138,9 +137,12 @@ impl Engine {
                 self.changes.push(Change::Stream(index, state));
             }
         }
-        // Those that block others first.
-        self.decide(now, true);
-        self.decide(now, false);
+        for (position, told) in self.positions.iter_mut().zip(&self.told) {
+            *position = told.position();
+        }
+        for rank in Rank::ALL {
+            self.decide(now, rank);
+        }
         self.trip(now);
         &self.changes
     }
@@ -148,7 +150,7 @@ impl Engine {
     /// Whether an element has started or operated.
     #[must_use]
     pub fn decision(&self, element: usize) -> Decision {
-        self.decisions.values().nth(element).copied().unwrap_or_default()
+        self.decisions.get(element).copied().unwrap_or_default()
     }
 
     /// Whether an element has something to look at that it can trust.
@@ -173,34 +175,35 @@ impl Engine {
         self.streams.iter().map(Subscribed::newest)
     }
 
-    /// What the elements say that block others, or that do not.
-    fn decide(&mut self, now: SampleTime, guards: bool) {
-        let each = self.elements.iter_mut().zip(self.decisions.values_mut()).enumerate();
-        for (index, (element, decision)) in each.filter(|(_, (e, _))| e.is_guard() == guards) {
-            let is_guarded = self.guards[index].iter().any(|guard| self.guarding[*guard]);
-            let orders = Orders {
-                is_blocked: self.blocked[index] || is_guarded,
-                is_initiated: self.initiated[index],
+    /// What the elements of a rank say.
+    fn decide(&mut self, now: SampleTime, rank: Rank) {
+        for (index, element) in self.elements.iter_mut().enumerate() {
+            if element.rank() != rank {
+                continue;
+            }
+            let context = Context {
+                inputs: &self.inputs[index],
+                is_guarded: self.guards[index].iter().any(|guard| self.guarding[*guard]),
+                decisions: &self.decisions,
                 tripped: &self.tripped,
+                positions: &self.positions,
             };
-            let new = element.step(now, &mut self.streams, &orders);
+            let new = element.step(now, &mut self.streams, &context);
             self.seeing[index] = element.sees(&self.streams);
-            self.guarding[index] = guards && new.operate;
-            if new.start != decision.start {
+            self.guarding[index] = rank == Rank::Guard && new.operate;
+            let old = std::mem::replace(&mut self.decisions[index], new);
+            if new.start != old.start {
                 self.changes.push(Change::Start(index, new.start));
             }
-            if new.operate != decision.operate {
+            if new.operate != old.operate {
                 self.changes.push(Change::Operate(index, new.operate));
             }
-            *decision = new;
         }
     }
 
     fn trip(&mut self, now: SampleTime) {
-        let mut tripped = self.logic.update(now, &self.decisions, &self.ordered).peekable();
-        for (index, name) in self.breakers.iter().enumerate() {
-            // Both are in the order of the names.
-            let is_tripped = tripped.next_if(|tripped| *tripped == name).is_some();
+        self.logic.update(now, &self.decisions, &self.ordered);
+        for (index, is_tripped) in self.logic.tripped().enumerate() {
             if is_tripped != self.tripped[index] {
                 self.tripped[index] = is_tripped;
                 self.changes.push(Change::Trip(index, is_tripped));

@@ -23,11 +23,11 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 
-use super::Decision;
 use super::complex::{Complex, Degrees};
 use super::direction::{Way, negative_sequence_way};
 use super::recent::{Recent, STEADY_PERIODS};
 use super::symmetrical::Sequence;
+use super::{Decision, PhaseSet};
 
 /// Angles of a loop impedance that lie ahead, for the quadrilateral: as usual in the trade.
 const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;
@@ -104,6 +104,13 @@ const LOOPS: [Of; 6] = [
 ];
 
 impl Of {
+    fn phases(self) -> PhaseSet {
+        match self {
+            Self::Earth(phase) => PhaseSet::phase(phase) | PhaseSet::EARTH,
+            Self::Phases(first, second) => PhaseSet::phase(first) | PhaseSet::phase(second),
+        }
+    }
+
     /// What belongs to the loop of something that each phase has.
     fn of(self, phases: [Complex; 3]) -> Complex {
         match self {
@@ -155,11 +162,13 @@ impl Distance {
             self.selected = self.select(recent);
         }
         let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
-        let holds = match self.reference(recent) {
-            Some(reference) => self.is_in_zone(recent, reference, scale),
+        let phases = match self.reference(recent) {
+            Some(reference) => self.in_zone(recent, reference, scale),
             // Nothing to compare with is left: what was decided holds while current flows.
-            None => self.is_started && self.carries(recent).contains(&true),
+            None if self.is_started && self.carries(recent).contains(&true) => self.decision.phases,
+            None => PhaseSet::NONE,
         };
+        let holds = !phases.is_empty();
         if !holds {
             self.seen_since = None;
         }
@@ -167,7 +176,7 @@ impl Distance {
         let seen_for = since.map_or(Duration::ZERO, |since| now.since(since));
         self.is_started = holds && (self.is_started || seen_for >= CONFIRMED);
         let operate = self.is_started && seen_for >= self.settings.delay;
-        self.decision = Decision { start: self.is_started, operate };
+        self.decision = Decision::new(self.is_started, operate).in_phases(phases);
     }
 
     /// Positive sequence voltage to compare with: what there is while that is enough, since machines
@@ -215,18 +224,18 @@ impl Distance {
         })
     }
 
-    /// Whether the fault of a selected loop lies in the zone.
-    fn is_in_zone(&self, recent: &Recent, reference: Complex, scale: f64) -> bool {
+    /// Phases of the selected loops whose fault lies in the zone.
+    fn in_zone(&self, recent: &Recent, reference: Complex, scale: f64) -> PhaseSet {
         let witness = negative_sequence_way(recent, self.settings.reach);
         if witness.is_some_and(|way| way != self.settings.way) {
-            return false;
+            return PhaseSet::NONE;
         }
         let carries = self.carries(recent);
-        (0..6).any(|index| {
-            self.selected[index]
-                && carries[index]
-                && self.holds(LOOPS[index], recent, reference, scale)
-        })
+        let loops = LOOPS.into_iter().zip(self.selected).zip(carries);
+        let held = loops.filter(|((each, is_selected), carries)| {
+            *is_selected && *carries && self.holds(*each, recent, reference, scale)
+        });
+        held.fold(PhaseSet::NONE, |phases, ((each, _), _)| phases | each.phases())
     }
 
     fn holds(&self, each: Of, recent: &Recent, reference: Complex, scale: f64) -> bool {

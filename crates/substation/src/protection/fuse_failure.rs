@@ -92,7 +92,7 @@ impl FuseFailure {
                 (some || all && are_gone) && current_a >= self.settings.current_a_min;
         }
         self.remember(now, current_a);
-        Decision { start: self.has_failed, operate: self.has_failed }
+        Decision::new(self.has_failed, self.has_failed)
     }
 
     /// Voltages are healthy now, and are believed when they stay so.

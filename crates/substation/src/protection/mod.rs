@@ -23,6 +23,7 @@ mod inception;
 pub mod measure;
 mod memory;
 pub mod overcurrent;
+mod phase_set;
 pub mod plausible;
 pub mod power_swing;
 pub mod recent;
@@ -36,6 +37,7 @@ pub use complex::{Complex, Degrees};
 pub use filter::{Filter, Offset, Rms, Window};
 pub use frequency::FrequencyTracker;
 pub use measure::{Measured, Measuring};
+pub use phase_set::PhaseSet;
 pub use recent::{Before, Recent};
 pub use symmetrical::Sequence;
 pub use timing::{Delay, Level};
@@ -47,9 +49,24 @@ pub struct Decision {
     pub start: bool,
     /// It has seen it for long enough: trip.
     pub operate: bool,
+    /// Phases of the fault, where the element knows them: else all poles are tripped.
+    pub phases: PhaseSet,
 }
 
 impl Decision {
     /// Nothing is seen, or nothing may be seen.
-    pub const NONE: Self = Self { start: false, operate: false };
+    pub const NONE: Self = Self::new(false, false);
+
+    /// Of something in phases that are not known.
+    #[must_use]
+    pub const fn new(start: bool, operate: bool) -> Self {
+        Self { start, operate, phases: PhaseSet::NONE }
+    }
+
+    /// The same of these phases; of none while nothing has started.
+    #[must_use]
+    pub const fn in_phases(self, phases: PhaseSet) -> Self {
+        let phases = if self.start { phases } else { PhaseSet::NONE };
+        Self { phases, ..self }
+    }
 }

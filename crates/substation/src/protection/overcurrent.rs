@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 
-use super::Decision;
 use super::curve::{Curve, Disc, Reset};
 use super::timing::{Delay, Level};
+use super::{Complex, Decision, PhaseSet};
 
 /// Drop-off as a share of the pick-up: what relays of today are built to.
 const DROP_OFF_RATIO: f64 = 0.95;
@@ -93,9 +93,16 @@ impl Overcurrent {
                 let is_between = start && multiple <= 1.0;
                 let has_come_round =
                     if is_between { disc.turned() >= 1.0 } else { disc.turn(span, multiple) };
-                Decision { start, operate: start && has_come_round }
+                Decision::new(start, start && has_come_round)
             }
         }
+    }
+
+    /// The phases in which a current is above the drop-off.
+    #[must_use]
+    pub fn phases(&self, currents: [Complex; 3]) -> PhaseSet {
+        let drop_off_a = DROP_OFF_RATIO * self.settings.pick_up_a;
+        PhaseSet::of(currents.map(|current| current.norm() > drop_off_a))
     }
 
     fn is_inrush(&self, current: &Current) -> bool {

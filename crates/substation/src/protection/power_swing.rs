@@ -73,7 +73,7 @@ impl PowerSwing {
     pub fn update(&mut self, now: SampleTime, bay: Option<&Bay>) -> Decision {
         self.place = bay.map_or(Place::Outside, |bay| self.follow(now, bay));
         let is_swing = matches!(self.place, Place::Swing { .. });
-        Decision { start: is_swing, operate: is_swing }
+        Decision::new(is_swing, is_swing)
     }
 
     fn follow(&self, now: SampleTime, bay: &Bay) -> Place {

@@ -58,7 +58,7 @@ impl Delay {
             return Decision::NONE;
         }
         let begin = *self.begin.get_or_insert(now);
-        Decision { start, operate: now.since(begin) >= self.span }
+        Decision::new(start, now.since(begin) >= self.span)
     }
 
     /// Forgets a start, as if there had been none.
@@ -85,10 +85,10 @@ mod tests {
     fn a_delay_counts_from_the_last_start() {
         let mut delay = Delay::new(Duration::from_millis(10));
         let mut at = |ms: u64, start| delay.update(SampleTime::from_ns(ms * 1_000_000), start);
-        assert_eq!(at(0, true), Decision { start: true, operate: false });
-        assert_eq!(at(9, true), Decision { start: true, operate: false });
+        assert_eq!(at(0, true), Decision::new(true, false));
+        assert_eq!(at(9, true), Decision::new(true, false));
         assert_eq!(at(9, false), Decision::NONE);
-        assert_eq!(at(10, true), Decision { start: true, operate: false });
-        assert_eq!(at(20, true), Decision { start: true, operate: true });
+        assert_eq!(at(10, true), Decision::new(true, false));
+        assert_eq!(at(20, true), Decision::new(true, true));
     }
 }

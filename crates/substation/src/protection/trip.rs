@@ -21,46 +21,59 @@ pub struct Matrix {
 /// Trips as they stand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TripLogic {
-    matrix: Matrix,
-    /// When the trip of each breaker was last asked for, while it lasts.
-    asked: BTreeMap<String, Option<SampleTime>>,
+    pulse_min: Duration,
+    lockout: bool,
+    breakers: Vec<Row>,
+}
+
+/// What trips one breaker, and since when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Row {
+    /// Places of its elements.
+    elements: Vec<usize>,
+    /// When its trip was last asked for, while it lasts.
+    asked: Option<SampleTime>,
 }
 
 impl TripLogic {
-    /// Logic of this matrix, without a trip so far.
+    /// Logic of this matrix, without a trip so far; `place` is that of an element by its name.
     #[must_use]
-    pub fn new(matrix: Matrix) -> Self {
-        let breakers = matrix.elements_by_breaker.keys();
-        Self { asked: breakers.map(|breaker| (breaker.clone(), None)).collect(), matrix }
+    pub fn new(matrix: &Matrix, place: impl Fn(&str) -> Option<usize>) -> Self {
+        let row = |names: &Vec<String>| Row {
+            elements: names.iter().filter_map(|name| place(name)).collect(),
+            asked: None,
+        };
+        Self {
+            pulse_min: matrix.pulse_min,
+            lockout: matrix.lockout,
+            breakers: matrix.elements_by_breaker.values().map(row).collect(),
+        }
     }
 
-    /// Looks at what the elements say, by name, and at which breakers another device wants tripped,
-    /// in the order of their names; answers the breakers that are tripped now.
-    pub fn update(
-        &mut self,
-        now: SampleTime,
-        decisions: &BTreeMap<String, Decision>,
-        ordered: &[bool],
-    ) -> impl Iterator<Item = &str> {
-        let operates = |name: &String| decisions.get(name).is_some_and(|decision| decision.operate);
-        let Matrix { pulse_min, lockout, .. } = self.matrix;
-        let rows = self.matrix.elements_by_breaker.values();
-        for (index, (asked, elements)) in self.asked.values_mut().zip(rows).enumerate() {
-            if ordered.get(index) == Some(&true) || elements.iter().any(operates) {
-                *asked = Some(now);
+    /// Looks at what the elements say, and at which breakers another device wants tripped.
+    pub fn update(&mut self, now: SampleTime, decisions: &[Decision], ordered: &[bool]) {
+        let operates = |place: &usize| decisions.get(*place).is_some_and(|said| said.operate);
+        for (index, row) in self.breakers.iter_mut().enumerate() {
+            if ordered.get(index) == Some(&true) || row.elements.iter().any(operates) {
+                row.asked = Some(now);
             }
-            *asked =
-                asked.filter(|asked| lockout || now == *asked || now.since(*asked) < pulse_min);
+            let lasts = |asked: &SampleTime| {
+                self.lockout || now == *asked || now.since(*asked) < self.pulse_min
+            };
+            row.asked = row.asked.filter(lasts);
         }
-        let tripped = self.asked.iter().filter(|(_, asked)| asked.is_some());
-        tripped.map(|(breaker, _)| breaker.as_str())
+    }
+
+    /// Whether each breaker is tripped now, in the order of their names.
+    pub fn tripped(&self) -> impl Iterator<Item = bool> {
+        self.breakers.iter().map(|row| row.asked.is_some())
     }
 
     /// Takes back the trip of a breaker, by its place in the order of names, if it stays; an element
     /// that still operates trips it again at once.
     pub fn reset(&mut self, breaker: usize) {
-        if let Some(asked) = self.asked.values_mut().nth(breaker).filter(|_| self.matrix.lockout) {
-            *asked = None;
+        if let Some(row) = self.breakers.get_mut(breaker).filter(|_| self.lockout) {
+            row.asked = None;
         }
     }
 }
@@ -74,46 +87,45 @@ mod tests {
             (breaker.to_owned(), elements.iter().map(|name| (*name).to_owned()).collect())
         };
         let elements_by_breaker = [row("Q0", &["I>>", "Z1"]), row("Q1", &["Z1"])].into();
-        TripLogic::new(Matrix {
-            elements_by_breaker,
-            pulse_min: Duration::from_millis(100),
-            lockout,
-        })
+        let matrix = Matrix { elements_by_breaker, pulse_min: Duration::from_millis(100), lockout };
+        TripLogic::new(&matrix, |name| ["I>>", "Z1"].iter().position(|known| *known == name))
     }
 
-    fn tripped(logic: &mut TripLogic, ms: u64, operating: &str) -> Vec<String> {
-        let operate = Decision { start: true, operate: true };
-        let decisions = [(operating.to_owned(), operate)].into();
-        let now = SampleTime::from_ns(ms * 1_000_000);
-        logic.update(now, &decisions, &[false, false]).map(str::to_owned).collect()
+    fn tripped(logic: &mut TripLogic, ms: u64, operating: &str) -> Vec<bool> {
+        let decisions = ["I>>", "Z1"].map(|name| Decision::new(true, name == operating));
+        logic.update(SampleTime::from_ns(ms * 1_000_000), &decisions, &[false, false]);
+        logic.tripped().collect()
     }
 
     #[test]
     fn elements_trip_the_breakers_of_their_rows_for_a_while() {
         let mut logic = logic(false);
-        assert_eq!(tripped(&mut logic, 0, "I>>"), ["Q0"]);
-        assert_eq!(tripped(&mut logic, 10, "Z1"), ["Q0", "Q1"]);
-        assert_eq!(tripped(&mut logic, 109, "another"), ["Q0", "Q1"]);
-        assert!(tripped(&mut logic, 110, "another").is_empty());
+        assert_eq!(tripped(&mut logic, 0, "I>>"), [true, false]);
+        assert_eq!(tripped(&mut logic, 10, "Z1"), [true, true]);
+        assert_eq!(tripped(&mut logic, 109, "another"), [true, true]);
+        assert_eq!(tripped(&mut logic, 110, "another"), [false, false]);
     }
 
     #[test]
     fn another_device_trips_the_breaker_that_it_names() {
         let mut logic = logic(false);
-        let at = |ms: u64| SampleTime::from_ns(ms * 1_000_000);
-        assert!(logic.update(at(0), &BTreeMap::new(), &[false, true]).eq(["Q1"]));
-        assert!(logic.update(at(99), &BTreeMap::new(), &[false, false]).eq(["Q1"]));
-        assert_eq!(logic.update(at(100), &BTreeMap::new(), &[false, false]).count(), 0);
+        let mut ordered = |ms: u64, ordered| {
+            logic.update(SampleTime::from_ns(ms * 1_000_000), &[], &[false, ordered]);
+            logic.tripped().collect::<Vec<_>>()
+        };
+        assert_eq!(ordered(0, true), [false, true]);
+        assert_eq!(ordered(99, false), [false, true]);
+        assert_eq!(ordered(100, false), [false, false]);
     }
 
     #[test]
     fn a_lockout_stays_until_it_is_reset() {
         let mut logic = logic(true);
         tripped(&mut logic, 0, "Z1");
-        assert_eq!(tripped(&mut logic, 100_000, "none"), ["Q0", "Q1"]);
+        assert_eq!(tripped(&mut logic, 100_000, "none"), [true, true]);
         logic.reset(0);
-        assert_eq!(tripped(&mut logic, 100_001, "none"), ["Q1"]);
+        assert_eq!(tripped(&mut logic, 100_001, "none"), [false, true]);
         logic.reset(1);
-        assert_eq!(tripped(&mut logic, 100_002, "I>>"), ["Q0"], "it still operates");
+        assert_eq!(tripped(&mut logic, 100_002, "I>>"), [true, false], "it still operates");
     }
 }

@@ -6,7 +6,7 @@ use ::settings::table::Shape::{Choice, Named, Of, OneOf, Several, Whole, Within,
 use ::settings::table::{Key, Shape, Syntax, Table, key};
 use ::settings::units::Dimension::{Frequency, Size, Time};
 
-use super::element_keys::ELEMENT;
+use super::elements::ELEMENT;
 use super::host::cache_group;
 use super::texts::{GROUP, RATE, SOCKET, TEXT, VISIBLE, YES_NO};
 

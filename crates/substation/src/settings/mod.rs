@@ -5,14 +5,13 @@
 //! within the range of its element, every name that is used exists, and all that is wrong is
 //! reported at once, each with its place and the fix. The caller reads the file.
 //!
-//! The keys stand in tables (`keys`, `element_keys`), each with its meaning, unit and range, from
+//! The keys stand in tables (`keys`, `elements`), each with its meaning, unit and range, from
 //! which the crate `settings` checks them and draws schemas and reference pages. Fields of settings
 //! that have the name of a key mean the same.
 //!
 //! [`merging_unit`]: the same for the program that feeds relays. [`quorum`]: for those that act as
 //! one. [`imported`]: settings out of the files of a substation.
 
-mod element_keys;
 mod elements;
 mod goose;
 mod host;
@@ -39,7 +38,7 @@ pub use model::{
     Element, Function, GooseControl, Mode, Protection, Quantity, Relay, Signal, SignalKind, Stream,
     SynchronisationNeeded,
 };
-pub use subscriptions::{Entry, Subscription};
+pub use subscriptions::{Entry, Input, Subscription};
 pub use texts::{socket, visible};
 
 use crate::protection::trip::Matrix;

@@ -24,6 +24,14 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Elements of any of these functions; all, if none is given.
+    pub(super) fn elements_of(&self, functions: &[&str]) -> Vec<&'a str> {
+        let all = self.elements.iter().zip(&self.places);
+        let fits =
+            |place: &(&str, Option<String>)| functions.is_empty() || functions.contains(&place.0);
+        all.filter(|(_, place)| fits(place)).map(|(name, _)| *name).collect()
+    }
+
     /// Elements of a function; those of one stream, if one is given.
     pub(super) fn elements_with(&self, function: &str, stream: Option<&str>) -> Vec<&'a str> {
         let fits = |place: &(&str, Option<String>)| {

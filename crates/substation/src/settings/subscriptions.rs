@@ -25,20 +25,51 @@ pub enum Entry {
     /// Position of a breaker: a double point (`01` open, `10` closed), or a boolean that is true
     /// for closed.
     Position(String),
-    /// Blocks an element while it is true.
-    Block(String),
+    /// Tells an element something while it is true.
+    Input(Input, String),
     /// Trips a breaker while it is true: a breaker that failed to clear its fault, the other end of a
     /// line.
     Trip(String),
     /// Takes back the trip of a breaker that stays (lockout) when it becomes true.
     Reset(String),
-    /// Tells a breaker failure element of a trip by another device while it is true.
-    Initiate(String),
     /// Quality of other values of the message, by their numbers from 0: they are unknown unless this
     /// is good and no test.
     Quality(Vec<usize>),
     /// Nothing: the relay does not use the value.
     Unused,
+}
+
+/// What another device tells an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// It may not look.
+    Block,
+    /// A trip by another device, which starts what follows a trip.
+    Initiate,
+}
+
+impl Input {
+    /// All, in the order of their places.
+    pub const ALL: [Self; 2] = [Self::Block, Self::Initiate];
+
+    /// Its word in an entry.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Initiate => "initiate",
+        }
+    }
+
+    /// What takes it, in singular and plural, and its functions; without any, all elements do.
+    const fn takers(self) -> ([&'static str; 2], &'static [&'static str]) {
+        match self {
+            Self::Block => (["element", "elements"], &[]),
+            Self::Initiate => {
+                (["breaker failure element", "breaker failure elements"], &["breaker_failure"])
+            }
+        }
+    }
 }
 
 pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Subscription> {
@@ -75,16 +106,16 @@ pub(super) fn expected(map: &Mapping<'_>, entries: usize, simulated: bool) -> Op
 fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
     let breaker = || known(name, ["breaker", "breakers"], &names.breakers);
-    let failure = ["breaker failure element", "breaker failure elements"];
+    if let Some(input) = Input::ALL.into_iter().find(|input| input.word() == kind) {
+        let (what, functions) = input.takers();
+        return known(name, what, &names.elements_of(functions))
+            .map(|name| Entry::Input(input, name));
+    }
     match (kind, name) {
         ("unused", "") => Ok(Entry::Unused),
         ("position", breaker) if !breaker.is_empty() => Ok(Entry::Position(breaker.into())),
-        ("block", _) => known(name, ["element", "elements"], &names.elements).map(Entry::Block),
         ("trip", _) => breaker().map(Entry::Trip),
         ("reset", _) => breaker().map(Entry::Reset),
-        ("initiate", _) => {
-            known(name, failure, &names.elements_with("breaker_failure", None)).map(Entry::Initiate)
-        }
         _ => {
             let fix = "write `position Q0`, `block I>`, `trip Q0`, `reset Q0`, `initiate BF`, \
                        `quality`, `quality of 2` or `unused`";

@@ -1,0 +1,111 @@
+//! The protection elements: their keys, with the range that makes sense for each, and how they are
+//! read; a file for each family.
+//!
+//! All currents, voltages and impedances are those of the primary side, root mean square. Currents
+//! count out of the busbar, into what is protected.
+
+mod current;
+mod equipment;
+mod line;
+mod voltage;
+
+use std::collections::BTreeMap;
+
+use ::settings::cursor::Mapping;
+use ::settings::table::Need::{Optional, Required};
+use ::settings::table::Shape::{Choice, Within};
+use ::settings::table::{Forms, Key, Shape, key};
+use ::settings::units::Dimension::{Current, Impedance, Time, Voltage};
+
+use super::model::{Element, Function, Quantity};
+use super::names::Names;
+use super::texts::{TEXT, known};
+use crate::protection::direction::Way;
+
+pub(super) static ELEMENT: Forms = Forms {
+    what: "functions",
+    item: "element",
+    forms: &[
+        &current::OVERCURRENT,
+        &current::DIRECTIONAL_OVERCURRENT,
+        &voltage::VOLTAGE,
+        &voltage::FREQUENCY,
+        &line::DISTANCE,
+        &equipment::DIFFERENTIAL,
+        &equipment::ADMITTANCE,
+        &equipment::BREAKER_FAILURE,
+        &line::FUSE_FAILURE,
+        &line::POWER_SWING,
+    ],
+};
+
+const AMPERES: Shape = Within(Current, 1.0, 100_000.0);
+const VOLTS: Shape = Within(Voltage, 1.0, 1e6);
+const OHMS: Shape = Within(Impedance, 0.01, 1000.0);
+const DELAY_MAX: Shape = Within(Time, 0.0, 300.0);
+
+const STREAM: Key = key("stream", TEXT, Required, "the stream that it uses");
+const PICK_UP_A: Key = key("pick_up", AMPERES, Required, "primary current above which it starts");
+const DELAY: Key = key("delay", DELAY_MAX, Required, "from start to operation");
+const WAY: Key = key("way", Choice(&["forward", "reverse"]), Required, "where it looks");
+const FUSE_GUARD: Key =
+    key("fuse_failure", TEXT, Optional, "element that blocks it while voltages are not trusted");
+const CURRENT_MIN: Key = key("current_min", AMPERES, Required, "primary current that it needs");
+const HEALTHY: Key = key("healthy", VOLTS, Required, "primary voltage of a whole phase");
+
+/// The key by which the form of an element is chosen.
+const fn function(word: &'static [&'static str; 1]) -> Key {
+    key("function", Choice(word), Required, "what the element does")
+}
+
+pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Element> {
+    top.by_name("elements", |cursor| element(&cursor.form()?, names))
+}
+
+fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
+    let is_differential = map.table.name == "differential";
+    let key = if is_differential { "streams" } else { "stream" };
+    let stream = |text: &str| known(text, ["stream", "streams"], &names.streams);
+    let streams: Vec<String> = match map.table.find(key) {
+        None => Vec::new(),
+        Some(_) if is_differential => map.parse_all(key, stream),
+        Some(_) => map.parse(key, stream).into_iter().map(|name| name.value).collect(),
+    };
+    let guards = guards(map, names);
+    let function = match map.table.name {
+        "overcurrent" => current::overcurrent_settings(map).map(|settings| {
+            let is_residual = map.is("of", "residual");
+            let of = if is_residual { Quantity::Residual } else { Quantity::Phases };
+            Function::Overcurrent { of, settings }
+        }),
+        "directional_overcurrent" => current::directional(map).map(Function::Directional),
+        "voltage" => voltage::voltage_settings(map).map(Function::Voltage),
+        "frequency" => voltage::frequency(map).map(Function::Frequency),
+        "distance" => line::distance_settings(map).map(Function::Distance),
+        "differential" => equipment::differential_settings(map),
+        "admittance" => equipment::admittance_settings(map).map(Function::Admittance),
+        "fuse_failure" => line::fuse_failure_settings(map).map(Function::FuseFailure),
+        "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
+        _ => equipment::breaker_failure_settings(map, names),
+    };
+    Some(Element { streams, function: function?, guards })
+}
+
+fn way(map: &Mapping<'_>) -> Way {
+    if map.is("way", "forward") { Way::Forward } else { Way::Reverse }
+}
+
+/// Elements on the same stream that block this one; those that look at voltages may have them.
+fn guards(map: &Mapping<'_>, names: &Names<'_>) -> Vec<String> {
+    let guard = |kind: &&str| {
+        map.table.find(kind)?;
+        let stream = map.text("stream")?.value;
+        let there = names.elements_with(kind, Some(&stream));
+        let what = [
+            &*format!("element with `function: {kind}` on its stream"),
+            &*format!("elements with `function: {kind}` on its stream"),
+        ];
+        Some(map.parse(kind, |text| known(text, what, &there))?.value)
+    };
+    ["fuse_failure", "power_swing"].iter().filter_map(guard).collect()
+}
