@@ -12,6 +12,7 @@ use substation::protection::differential::{self, Differential, Side};
 use substation::protection::direction::Way;
 use substation::protection::distance::{self, Distance, Shape};
 use substation::protection::overcurrent::{self, Current, Overcurrent, Timing};
+use substation::protection::recent::Transformers;
 use substation::protection::{Complex, Degrees, Measured, Measuring};
 use substation::waveform::{CurrentTransformer, Fault, Wave, inrush};
 
@@ -49,7 +50,7 @@ impl Line {
         };
         Self {
             supervision: Supervision::new(settings),
-            measuring: Measuring::new(RATE, 50.0, 1000.0, 20.0),
+            measuring: Measuring::new((RATE, 50.0), Transformers::Capacitive, (1000.0, 20.0)),
         }
     }
 

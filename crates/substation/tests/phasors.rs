@@ -3,6 +3,7 @@
 
 use iec61850::comtrade::Record;
 use iec61850::wire::SampledValues;
+use substation::protection::recent::Transformers;
 use substation::protection::{
     Complex, Degrees, Filter, FrequencyTracker, Measuring, Offset, Rms, Sequence, Window, plausible,
 };
@@ -109,7 +110,7 @@ fn a_recorded_fault_recorder_agrees_with_the_relay_that_wrote_it() {
 
 /// The largest error of magnitude of three measured phasors, once the frequency was found.
 fn tracked_error(rate: u32, frequency_hz: f64) -> f64 {
-    let mut measuring = Measuring::new(rate, 50.0, 1.0, 1.0);
+    let mut measuring = Measuring::new((rate, 50.0), Transformers::Capacitive, (1.0, 1.0));
     let mut worst = 0.0f64;
     for number in 0..rate {
         let angle_at =

@@ -202,10 +202,12 @@ impl Case {
         let (hz, rate, reach, angle) =
             (self.line.nominal_hz, self.rate, self.reach_ohm, self.angle_deg);
         let (factor, factor_deg) = (k0.norm(), k0.angle_deg());
+        let transformers = if self.cvt.is_some() { "capacitive" } else { "inductive" };
         let late = if let Trouble::Late { .. } = self.trouble { "20 ms" } else { "2 ms" };
         format!(
             "relay: type_test\nfrequency: {hz} Hz\nstreams: {{s: {{sv_id: S, destination: \
-             '01:0c:cd:04:00:01', app_id: 0x4000, rate: {rate} Hz, late_max: {late}}}}}\nelements:\n  \
+             '01:0c:cd:04:00:01', app_id: 0x4000, rate: {rate} Hz, late_max: {late}, \
+             voltage_transformers: {transformers}}}}}\nelements:\n  \
              Forward: {{function: directional_overcurrent, stream: s, pick_up: 200 A, delay: 0 s, way: \
              forward, characteristic: 45 deg, polarising_min: 1 kV}}\n  Z1: {{function: distance, stream: \
              s, shape: {shape}, reach: {reach:.4} ohm, angle: {angle:.3} deg, way: forward, earth_factor: \

@@ -49,7 +49,11 @@ impl Subscribed {
             supervision: Supervision::new(stream.supervision),
             needed: stream.synchronisation,
             rate,
-            measuring: Measuring::new(rate.into(), frequency_hz, VOLTAGE_V_MIN, CURRENT_A_MIN),
+            measuring: Measuring::new(
+                (rate.into(), frequency_hz),
+                stream.transformers,
+                (VOLTAGE_V_MIN, CURRENT_A_MIN),
+            ),
             synchronisation: Synchronisation::None,
             smp_cnt: 0,
             newest: None,

@@ -25,7 +25,7 @@ use iec61850::SampleTime;
 
 use super::complex::{Complex, Degrees};
 use super::direction::{Way, negative_sequence_way};
-use super::recent::{Recent, STEADY_PERIODS};
+use super::recent::{Recent, STEADY_PERIODS, Transformers};
 use super::symmetrical::Sequence;
 use super::{Decision, PhaseSet};
 
@@ -50,11 +50,13 @@ const REST_FACTOR: f64 = 2.0;
 const DIFFERENCE_FACTOR: f64 = 0.5;
 /// Share of the voltage that is gone by which a transformer that rings near nominal frequency may still
 /// deceive, which no window tells from the voltage itself; it decays with each period.
-const RINGING_SHARE: f64 = 0.05;
+const RINGING_SHARE: f64 = 0.065;
 /// Periods after an inception until which a voltage is doubted in full; afterwards less and less.
 const YOUNG_PERIODS: f64 = 2.5;
 /// How long a fault must be seen before it is believed.
 const CONFIRMED: Duration = Duration::from_millis(2);
+/// The same behind capacitive transformers: what they ring with passes through zero.
+const CONFIRMED_RINGING: Duration = Duration::from_millis(5);
 
 /// The form of the zone.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,6 +69,10 @@ pub enum Shape {
         resistance_ohm: f64,
         /// Of faults to earth, in ohm.
         earth_resistance_ohm: f64,
+        /// By how much the line of its reach falls towards resistances, in degrees: current that the far
+        /// end feeds into a fault of some resistance makes it look nearer, where the angles of both
+        /// sources differ.
+        tilt_deg: f64,
     },
 }
 
@@ -174,7 +180,11 @@ impl Distance {
         }
         let since = holds.then(|| *self.seen_since.get_or_insert(now));
         let seen_for = since.map_or(Duration::ZERO, |since| now.since(since));
-        self.is_started = holds && (self.is_started || seen_for >= CONFIRMED);
+        let confirmed = match recent.transformers {
+            Transformers::Capacitive => CONFIRMED_RINGING,
+            Transformers::Inductive => CONFIRMED,
+        };
+        self.is_started = holds && (self.is_started || seen_for >= confirmed);
         let operate = self.is_started && seen_for >= self.settings.delay;
         self.decision = Decision::new(self.is_started, operate).in_phases(phases);
     }
@@ -249,7 +259,11 @@ impl Distance {
         }
         let dropped = dropped * sign;
         let voltage = each.of(recent.voltages);
-        let operating = [voltage, each.of(recent.voltage_slopes)].map(|v| dropped * scale - v);
+        let also = match recent.transformers {
+            Transformers::Capacitive => each.of(recent.voltage_slopes),
+            Transformers::Inductive => voltage,
+        };
+        let operating = [voltage, also].map(|v| dropped * scale - v);
         let exceeds = |reference: Complex, doubt_v: f64| {
             operating.iter().all(|operating| along(*operating, reference) > doubt_v)
         };
@@ -258,7 +272,7 @@ impl Distance {
         let doubt_v = self.doubt_v(each, recent);
         match self.settings.shape {
             Shape::Mho => exceeds(reference, doubt_v),
-            Shape::Quadrilateral { resistance_ohm, earth_resistance_ohm } => {
+            Shape::Quadrilateral { resistance_ohm, earth_resistance_ohm, tilt_deg } => {
                 let resistance_ohm = match each {
                     Of::Earth(_) => earth_resistance_ohm,
                     Of::Phases(..) => resistance_ohm,
@@ -276,7 +290,7 @@ impl Distance {
                     _ => each.of(added),
                 } * sign;
                 AHEAD_DEG.contains(&direction_deg)
-                    && exceeds(fault_current * Complex::I, doubt_v)
+                    && exceeds(fault_current.turned_deg(90.0 - tilt_deg), doubt_v)
                     && along_ohm.abs() < resistance_ohm * scale
             }
         }
@@ -290,8 +304,11 @@ impl Distance {
         };
         let young =
             (STEADY_PERIODS - recent.age.max(YOUNG_PERIODS)) / (STEADY_PERIODS - YOUNG_PERIODS);
-        let difference_v = (each.of(recent.voltages) - each.of(recent.voltage_slopes)).norm();
         let rest_v = rest_v * REST_FACTOR / (recent.span * recent.span);
+        if recent.transformers == Transformers::Inductive {
+            return rest_v * young.max(0.0);
+        }
+        let difference_v = (each.of(recent.voltages) - each.of(recent.voltage_slopes)).norm();
         let before = recent.before.and_then(|before| before.voltage);
         let gone_v = before.map_or(0.0, |positive| {
             let before = Sequence { positive, ..Sequence::default() }.phases();
@@ -313,7 +330,7 @@ mod tests {
 
     const LINE: Complex = Complex::new(1.0, 10.0);
     const QUADRILATERAL: Shape =
-        Shape::Quadrilateral { resistance_ohm: 5.0, earth_resistance_ohm: 8.0 };
+        Shape::Quadrilateral { resistance_ohm: 5.0, earth_resistance_ohm: 8.0, tilt_deg: 5.0 };
 
     fn element(shape: Shape, way: Way) -> Distance {
         Distance::new(Settings {

@@ -14,7 +14,7 @@ use super::frequency::FrequencyTracker;
 use super::inception::Inception;
 use super::memory::Memory;
 use super::plausible::Plausible;
-use super::recent::{Before, Fit, Recent, SPAN_MIN, STEADY_PERIODS};
+use super::recent::{Before, Fit, Recent, SPAN_MIN, STEADY_PERIODS, Transformers};
 use super::symmetrical::Sequence;
 
 /// Channels of 9-2LE: Ia, Ib, Ic, In, Ua, Ub, Uc, Un.
@@ -36,6 +36,7 @@ const VOLTAGES: usize = 4;
 pub struct Measuring {
     rate: u32,
     nominal_hz: f64,
+    transformers: Transformers,
     channels: [Plausible; CHANNELS],
     windows: [Window; CHANNELS],
     /// Number of the newest sample in the windows.
@@ -89,12 +90,17 @@ impl Measuring {
     /// Nothing is measured yet; the frequency is believed above `voltage_v_min`, and changes of
     /// currents below `current_a_min` are noise.
     #[must_use]
-    pub fn new(rate: u32, nominal_hz: f64, voltage_v_min: f64, current_a_min: f64) -> Self {
+    pub fn new(
+        (rate, nominal_hz): (u32, f64),
+        transformers: Transformers,
+        (voltage_v_min, current_a_min): (f64, f64),
+    ) -> Self {
         let filter = |harmonic, offset| Filter::new(rate, nominal_hz, harmonic, offset);
         let samples_max = (f64::from(rate) / FREQUENCY_HZ_MIN) as usize + 4;
         Self {
             rate,
             nominal_hz,
+            transformers,
             channels: [Plausible::new(rate, nominal_hz); CHANNELS],
             windows: std::array::from_fn(|_| Window::new(rate)),
             number: 0,
@@ -200,7 +206,11 @@ impl Measuring {
             currents[phase] = self.fit.of(current, count)?.phasor;
             slopes[phase] = self.fit.of_differences(current, count)?;
             let fitted = self.fit.of(voltage, count)?;
-            (voltages[phase], rests_v[phase]) = (fitted.phasor, fitted.rest);
+            voltages[phase] = fitted.phasor;
+            rests_v[phase] = match self.transformers {
+                Transformers::Capacitive => fitted.rest,
+                Transformers::Inductive => fitted.rest_without_mean,
+            };
             voltage_slopes[phase] = self.fit.of_differences(voltage, count)?;
         }
         if age >= 1.0 {
@@ -213,6 +223,7 @@ impl Measuring {
             voltages,
             voltage_slopes,
             rests_v,
+            transformers: self.transformers,
             span: count as f64 / period_samples,
             age,
             before: self.memory.recall(self.number),

@@ -23,6 +23,16 @@ pub const SPAN_MIN: f64 = 0.5;
 /// voltage is harmonics, which a whole period does not see.
 pub const STEADY_PERIODS: f64 = 6.0;
 
+/// What measures voltages on the primary side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transformers {
+    /// Capacitors with a reactor: they ring when the voltage collapses, so that a voltage is doubted for some
+    /// periods.
+    Capacitive,
+    /// A transformer alone, or a sensor: what they show is the voltage, offset included.
+    Inductive,
+}
+
 /// What was measured since the last inception.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Recent {
@@ -35,8 +45,11 @@ pub struct Recent {
     /// Phase voltages by the differences of their samples, in V: without what decays slowly, as the
     /// transient of a capacitive transformer.
     pub voltage_slopes: [Complex; 3],
-    /// What of each voltage is no sinusoid of this frequency: root mean square, in V.
+    /// What of each voltage is no sinusoid of this frequency: root mean square, in V; an offset is part of
+    /// it behind capacitive transformers.
     pub rests_v: [f64; 3],
+    /// What measured the voltages.
+    pub transformers: Transformers,
     /// Share of a period that was looked at.
     pub span: f64,
     /// Periods since the inception.
@@ -57,6 +70,7 @@ impl Recent {
             voltages,
             voltage_slopes: voltages,
             rests_v: [0.0; 3],
+            transformers: Transformers::Capacitive,
             span: 1.0,
             age: 5.0,
             before: Some(Before { voltage: Some(before), currents: [Complex::ZERO; 3] }),
@@ -94,7 +108,9 @@ pub struct Fit {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fitted {
     pub phasor: Complex,
+    /// Root mean square of what it leaves, and of that without its mean.
     pub rest: f64,
+    pub rest_without_mean: f64,
 }
 
 impl Fit {
@@ -120,14 +136,19 @@ impl Fit {
     #[must_use]
     pub fn of(&self, window: &Window, count: usize) -> Option<Fitted> {
         let samples = window.samples(count)?;
-        let (mut sum, mut squares) = (Complex::ZERO, 0.0);
+        let (mut sum, mut squares, mut mean) = (Complex::ZERO, 0.0, 0.0);
         for (sample, turn) in samples.iter().rev().zip(&self.turns) {
             sum += turn * *sample;
             squares += sample * sample;
+            mean += sample;
         }
         let phasor = self.solved(sum, count);
         let explained = SQRT_2 * (phasor * sum.conj()).re;
-        Some(Fitted { phasor, rest: ((squares - explained).max(0.0) / count as f64).sqrt() })
+        let left = (squares - explained).max(0.0) / count as f64;
+        let turns = self.turns(count);
+        let mean = (mean - SQRT_2 * (phasor * turns.conj()).re) / count as f64;
+        let rest_without_mean = (left - mean * mean).max(0.0).sqrt();
+        Some(Fitted { phasor, rest: left.sqrt(), rest_without_mean })
     }
 
     /// The same of the differences between samples, as the phasor of the samples themselves.
@@ -147,6 +168,15 @@ impl Fit {
         let n = count as f64;
         let image = self.image(count);
         (sum * n - image * sum.conj()) * (SQRT_2 / (n * n - image.norm_sqr()))
+    }
+
+    /// `Σ e^(jωk)` of so many samples.
+    fn turns(&self, count: usize) -> Complex {
+        let last = match self.turns.get(count) {
+            Some(turn) => *turn,
+            None => self.step.powu(count as u32),
+        };
+        (Complex::ONE - last) / (Complex::ONE - self.step)
     }
 
     fn image(&self, count: usize) -> Complex {
@@ -186,6 +216,7 @@ mod tests {
             let fitted = fit.of(&window, count).unwrap();
             if offset {
                 prop_assert!(fitted.rest > 20.0, "{}", fitted.rest);
+                prop_assert!(fitted.rest_without_mean < fitted.rest, "{fitted:?}");
             } else {
                 prop_assert!((fitted.phasor - phasor).norm() < 1e-6, "{fitted:?}");
                 prop_assert!(fitted.rest < 1e-3, "{fitted:?}");

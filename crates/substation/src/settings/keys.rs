@@ -43,6 +43,13 @@ pub(super) const SV_APP_ID: Key =
 pub(super) const SV_RATE: Key = key("rate", RATE, Required, "samples a second");
 pub(super) const SV_CONF_REV: Key = key("conf_rev", ANY_U32, Default("1"), "revision");
 
+const VOLTAGE_TRANSFORMERS: Key = key(
+    "voltage_transformers",
+    Choice(&["capacitive", "inductive"]),
+    Default("capacitive"),
+    "`inductive`, also for sensors: distance is faster, as none of them rings",
+);
+
 static STREAM: Table = Table {
     what: "a stream",
     name: "stream",
@@ -54,6 +61,7 @@ static STREAM: Table = Table {
         SV_CONF_REV,
         key("late_max", Within(Time, 0.0001, 0.02), Default("3 ms"), "how late samples may be"),
         key("synchronisation", SYNCHRONISATION, Default("global"), "clock that is needed"),
+        VOLTAGE_TRANSFORMERS,
         SIMULATED,
     ],
 };

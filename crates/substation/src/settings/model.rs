@@ -8,6 +8,7 @@ use iec61850::wire::{Form, MacAddress, Tag};
 
 use super::host::Host;
 use super::subscriptions::Subscription;
+use crate::protection::recent::Transformers;
 use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
@@ -50,6 +51,7 @@ pub struct Stream {
     pub key: StreamKey,
     pub supervision: stream::Settings,
     pub synchronisation: SynchronisationNeeded,
+    pub transformers: Transformers,
 }
 
 /// Whose clock a publisher must follow so that its samples are used.

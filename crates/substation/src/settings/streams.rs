@@ -8,6 +8,7 @@ use iec61850::stream::{Settings, StreamKey};
 
 use super::model::{Mode, Stream, SynchronisationNeeded};
 use super::texts::{group, rate, visible};
+use crate::protection::recent::Transformers;
 
 pub(super) fn read(top: &Mapping<'_>, frequency_hz: f64, mode: Mode) -> BTreeMap<String, Stream> {
     distinct(top.named("streams"), |map| one(map, frequency_hz, mode), |stream| &stream.key)
@@ -57,5 +58,9 @@ fn one(map: &Mapping<'_>, frequency_hz: f64, mode: Mode) -> Option<Stream> {
         "local" => SynchronisationNeeded::Local,
         _ => SynchronisationNeeded::Global,
     };
-    Some(Stream { key: key(map)?, supervision, synchronisation })
+    let transformers = match map.is("voltage_transformers", "inductive") {
+        true => Transformers::Inductive,
+        false => Transformers::Capacitive,
+    };
+    Some(Stream { key: key(map)?, supervision, synchronisation, transformers })
 }

@@ -12,6 +12,9 @@ use crate::protection::distance::Shape;
 use crate::protection::{Complex, Degrees, distance, fuse_failure, power_swing};
 use crate::settings::texts::TEXT;
 
+/// Of a quadrilateral, where none is set.
+const TILT_DEG: f64 = 5.0;
+
 pub(super) static DISTANCE: Table = Table {
     what: "a distance element",
     name: "distance",
@@ -21,6 +24,12 @@ pub(super) static DISTANCE: Table = Table {
         key("shape", Choice(&["mho", "quadrilateral"]), Required, "of the zone"),
         key("resistance", OHMS, Optional, "primary, of a quadrilateral between phases"),
         key("earth_resistance", OHMS, Optional, "primary, of a quadrilateral to earth"),
+        key(
+            "tilt",
+            Within(Angle, 0.0, 30.0),
+            Optional,
+            "of its upper line, downwards; 5 deg without it",
+        ),
         key("reach", OHMS, Required, "primary positive sequence impedance up to its end"),
         key("angle", Within(Angle, 30.0, 90.0), Required, "of `reach`, above 0 if inductive"),
         WAY,
@@ -63,9 +72,11 @@ pub(super) static POWER_SWING: Table = Table {
 
 pub(super) fn distance_settings(map: &Mapping<'_>) -> Option<distance::Settings> {
     let of_quadrilaterals = ["resistance", "earth_resistance"];
+    let tilt_deg = map.quantity("tilt").unwrap_or(TILT_DEG);
     let shape = match map.choice("shape")?.value {
         "mho" => {
             map.refuse(&of_quadrilaterals, "this is for a quadrilateral");
+            map.refuse(&["tilt"], "this is for a quadrilateral");
             Shape::Mho
         }
         _ => {
@@ -73,6 +84,7 @@ pub(super) fn distance_settings(map: &Mapping<'_>) -> Option<distance::Settings>
             Shape::Quadrilateral {
                 resistance_ohm: map.quantity("resistance")?,
                 earth_resistance_ohm: map.quantity("earth_resistance")?,
+                tilt_deg,
             }
         }
     };
