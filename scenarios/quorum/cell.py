@@ -133,12 +133,12 @@ def quorum(protocol: str, party: str, dwell_ms: float) -> str:
 
 
 def node_settings(number: int, protocol: str, interface: str, dwell_ms: float) -> str:
-    """A relay node that decides by the length of the currents' space vector."""
+    """A relay node that decides by the space vector of each sample: the time of agreement is measured."""
     party = f"node-{number}"
     stream = "sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4800 Hz"
     return (
         f"node: {party}\nfrequency: 60 Hz\n"
-        "decides: {by: space_vector, stream: MU01, pick_up: 2 kA, drop_off: 1 kA}\n"
+        "decides: {by: space_vector, stream: MU01, pick_up: 2 kA, drop_off: 1 kA, samples: 1}\n"
         f"streams:\n  MU01: {{{stream}}}\n"
         + quorum(protocol, party, dwell_ms)
         + host(number, party, interface)

@@ -5,7 +5,8 @@
 //! happens, without the cycle that a phasor takes. The price: of a single-phase fault the length
 //! swings with twice the frequency, between nothing and two thirds of its peak, and a decaying
 //! direct current counts in full. Two limits, pick-up and drop-off, keep a steady current from
-//! chattering.
+//! chattering; and so many samples in a row must be beyond a limit as are set, since one that is wrong is
+//! no current.
 
 /// Limits of the space vector.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -14,6 +15,8 @@ pub struct Settings {
     pub pick_up_a: f64,
     /// Length below which it drops off, in A; not above `pick_up_a`.
     pub drop_off_a: f64,
+    /// How many samples in a row must be beyond a limit.
+    pub samples: u32,
 }
 
 /// An instantaneous overcurrent element.
@@ -21,13 +24,15 @@ pub struct Settings {
 pub struct SpaceVector {
     settings: Settings,
     is_above: bool,
+    /// Samples in a row that say other than `is_above`.
+    others: u32,
 }
 
 impl SpaceVector {
     /// An element that has seen no current yet.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
-        Self { settings, is_above: false }
+        Self { settings, is_above: false, others: 0 }
     }
 
     /// Takes in the phase currents of one moment, in A; says whether the vector is too long.
@@ -35,13 +40,17 @@ impl SpaceVector {
         let square = length_squared_a2([a, b, c]);
         let limit_a =
             if self.is_above { self.settings.drop_off_a } else { self.settings.pick_up_a };
-        self.is_above = square > limit_a * limit_a;
+        let differs = (square > limit_a * limit_a) != self.is_above;
+        self.others = if differs { self.others + 1 } else { 0 };
+        if self.others >= self.settings.samples {
+            (self.is_above, self.others) = (!self.is_above, 0);
+        }
         self.is_above
     }
 
     /// Samples are missing or not to be trusted.
     pub const fn forget(&mut self) {
-        self.is_above = false;
+        (self.is_above, self.others) = (false, 0);
     }
 }
 
@@ -74,10 +83,21 @@ mod tests {
 
     #[test]
     fn it_operates_and_drops_off_with_the_sample_itself() {
-        let mut element = SpaceVector::new(Settings { pick_up_a: 2000.0, drop_off_a: 1000.0 });
-        let said = [400.0, 2100.0, 1500.0, 1001.0, 999.0, 1500.0]
-            .map(|rms_a| element.update(symmetrical(rms_a, 0.7)));
+        let said = says(1, [400.0, 2100.0, 1500.0, 1001.0, 999.0, 1500.0]);
         assert_eq!(said, [false, true, true, true, false, false]);
+    }
+
+    fn says<const N: usize>(samples: u32, lengths_a: [f64; N]) -> [bool; N] {
+        let settings = Settings { pick_up_a: 2000.0, drop_off_a: 1000.0, samples };
+        let mut element = SpaceVector::new(settings);
+        lengths_a.map(|rms_a| element.update(symmetrical(rms_a, 0.7)))
+    }
+
+    #[test]
+    fn one_or_two_wrong_samples_operate_nothing_and_drop_nothing_off() {
+        assert_eq!(says(3, [400.0, 9e4, 9e4, 400.0, 9e4, 9e4, 400.0]), [false; 7]);
+        let said = says(3, [2100.0, 2100.0, 2100.0, 0.0, 0.0, 2100.0, 0.0, 0.0, 0.0]);
+        assert_eq!(said, [false, false, true, true, true, true, true, true, false]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every key of the settings of relays that act as one.
 
 use ::settings::table::Need::{Default, Optional, Required};
-use ::settings::table::Shape::{Choice, Of, OneOf, Several, Text, Within};
+use ::settings::table::Shape::{Choice, Of, OneOf, Several, Text, Whole, Within};
 use ::settings::table::{Forms, Key, Shape, Table, key};
 use ::settings::units::Dimension::{Current, Time};
 
@@ -60,6 +60,7 @@ static BY_VECTOR: Table = Table {
         key("stream", TEXT, Required, "with the currents"),
         key("pick_up", AMPERES, Required, "primary length above which it trips"),
         key("drop_off", AMPERES, Required, "primary length below which it closes"),
+        key("samples", Whole { min: 1, max: 8 }, Default("3"), "in a row, beyond a limit"),
         key("closes", YES_NO, Default("yes"), "whether it closes at all"),
     ],
 };

@@ -103,7 +103,11 @@ fn by_space_vector(top: &Mapping<'_>, map: &Mapping<'_>) -> Option<Decides> {
     if drop_off_a > pick_up_a {
         map.wrong("drop_off", "it is above `pick_up`", "make it lower than `pick_up`");
     }
-    let settings = space_vector::Settings { pick_up_a, drop_off_a };
+    let settings = space_vector::Settings {
+        pick_up_a,
+        drop_off_a,
+        samples: map.whole("samples")?.value as u32,
+    };
     let there = below(top, "streams");
     let name = map.parse("stream", |text| known(text, ["stream", "streams"], &there));
     let mut streams = streams::read(top, top.quantity("frequency")?, Mode::On);
