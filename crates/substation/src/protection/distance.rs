@@ -207,7 +207,9 @@ impl Distance {
 
     /// Loops of the fault.
     fn select(&self, recent: &Recent) -> [bool; 6] {
-        let before = recent.before.map_or([Complex::ZERO; 3], |before| before.currents);
+        let Some(before) = recent.before.map(|before| before.currents) else {
+            return self.select_by_sequences(recent);
+        };
         let added: [Complex; 3] = std::array::from_fn(|phase| recent.slopes[phase] - before[phase]);
         let residual: Complex = recent.slopes.into_iter().sum();
         let largest = recent.slopes.map(Complex::norm).into_iter().fold(0.0, f64::max);
@@ -230,6 +232,35 @@ impl Distance {
                     (Of::Earth(_), _) => false,
                     (Of::Phases(..), Some(_)) if is_to_earth => false,
                     (Of::Phases(..), _) => between[index] >= LOOP_SHARE_MIN * most,
+                }
+        })
+    }
+
+    /// Loops of the fault while nothing is known of the load before it. Load has neither negative nor zero
+    /// sequence: in a fault to earth both are in phase in the faulty phase, or in the healthy one of two that
+    /// are faulty (Kasztenny, Mooney and others, *Fault type selection*, 2008).
+    fn select_by_sequences(&self, recent: &Recent) -> [bool; 6] {
+        let Sequence { negative, zero, .. } = Sequence::of(recent.slopes);
+        let sizes_a = recent.slopes.map(Complex::norm);
+        let largest_a = sizes_a.into_iter().fold(0.0, f64::max);
+        let carries = self.carries(recent);
+        if 3.0 * zero.norm() <= EARTH_SHARE_MIN * largest_a {
+            let between = [0, 1, 2].map(|pair| LOOPS[pair].of(recent.slopes).norm());
+            let most = between.into_iter().fold(0.0, f64::max);
+            return std::array::from_fn(|index| {
+                carries[index] && index < 3 && between[index] >= LOOP_SHARE_MIN * most
+            });
+        }
+        let of_phases = Sequence { negative, ..Sequence::default() }.phases();
+        let along = of_phases.map(|of_phase| along(zero, of_phase));
+        let nearest = (0..3).max_by(|one, other| along[*one].total_cmp(&along[*other]));
+        let phase = nearest.unwrap_or_default();
+        let is_single = sizes_a[phase] >= largest_a;
+        std::array::from_fn(|index| {
+            carries[index]
+                && match LOOPS[index] {
+                    Of::Earth(each) => is_single && each == phase,
+                    Of::Phases(first, second) => !is_single && first != phase && second != phase,
                 }
         })
     }
@@ -429,6 +460,23 @@ mod tests {
         let taken = |ohm| operates(&mut element(QUADRILATERAL, Way::Forward), Kind::Two, 0.4, ohm);
         assert_eq!(taken(4.5), Some(20));
         assert_eq!(taken(6.0), None);
+    }
+
+    #[test]
+    fn load_that_is_not_remembered_hides_no_fault_to_earth() {
+        let mut seen = fault(Kind::Earth, 0.5, 0.0, 30.0);
+        let load = [0.0, -120.0, 120.0].map(|a| Complex::polar_deg(2500.0, a + 10.0));
+        assert!(seen.currents[0].norm() < 3.0 * 2500.0, "the load is large");
+        seen.currents = std::array::from_fn(|phase| seen.currents[phase] + load[phase]);
+        (seen.slopes, seen.before) = (seen.currents, None);
+        let selected = element(Shape::Mho, Way::Forward).select(&seen);
+        assert_eq!(selected, [false, false, false, true, false, false]);
+        // Two phases and earth: phase A is spared.
+        let turned = Sequence::of(seen.slopes);
+        let two = Sequence { positive: -turned.negative - turned.zero, ..turned }.phases();
+        seen.slopes = std::array::from_fn(|phase| two[phase] + load[phase]);
+        let selected = element(Shape::Mho, Way::Forward).select(&seen);
+        assert_eq!(selected, [false, true, false, false, false, false]);
     }
 
     #[test]
