@@ -7,6 +7,7 @@ mod merging_unit;
 mod phasors;
 mod scl;
 mod settings;
+mod settings_elements;
 mod settings_quorum;
 // The captures of `iec61850`.
 #[path = "../../iec61850/tests/support/mod.rs"]

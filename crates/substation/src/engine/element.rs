@@ -155,8 +155,7 @@ impl Running {
             Kind::FuseFailure(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::PowerSwing(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Voltage(element) => {
-                let phases_v = |m: &Measured| m.bay.voltages.map(Complex::norm);
-                element.update(now, measured(&voltages).map(phases_v))
+                element.update(now, measured(&voltages).map(|m| m.bay.voltages))
             }
             Kind::Frequency(element) => {
                 let of = |m: &Measured| {

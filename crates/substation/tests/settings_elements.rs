@@ -1,0 +1,56 @@
+//! What settings of single elements refuse, and what the engine makes of those that it takes.
+
+use substation::settings::{self, Function, Relay};
+
+/// A relay with one stream and these elements.
+fn read(elements: &str) -> Result<Relay, String> {
+    let text = format!(
+        "relay: bay\nfrequency: 50 Hz\nstreams:\n  line: {{sv_id: A, destination: '01:0c:cd:04:00:01', \
+         app_id: 0x4000, rate: 4000 Hz}}\nelements:\n{elements}\n"
+    );
+    settings::read("relay.yaml", &text).map_err(|problems| {
+        problems.iter().map(|problem| problem.to_string()).collect::<Vec<_>>().join("; ")
+    })
+}
+
+/// The function of one element with these keys.
+fn function(keys: &str) -> Result<Function, String> {
+    let relay = read(&format!("  X: {{stream: line, {keys}}}"))?;
+    Ok(relay.protection.elements["X"].function.clone())
+}
+
+/// Each text is refused with these words.
+fn refused(all: &[(&str, &str)]) {
+    for (keys, words) in all {
+        let said = function(keys).expect_err(keys);
+        assert!(said.contains(words), "{keys}: {said}");
+    }
+}
+
+#[test]
+fn a_voltage_element_is_of_one_quantity_and_one_kind_of_time() {
+    use substation::protection::voltage::{Of, Timing};
+    let read =
+        function("function: voltage, of: negative_sequence, side: over, pick_up: 1 V, k: 0.5");
+    let Ok(Function::Voltage(settings)) = read else { panic!("{read:?}") };
+    assert_eq!((settings.of, settings.timing), (Of::NegativeSequence, Timing::Dependent(0.5)));
+    refused(&[
+        ("function: voltage, side: over, pick_up: 1 kV", "X: there must be either `delay` or `k`"),
+        (
+            "function: voltage, side: over, pick_up: 1 kV, delay: 0 s, k: 1",
+            "k: there must be either `delay` or `k`",
+        ),
+        (
+            "function: voltage, of: residual, side: under, pick_up: 1 kV, delay: 0 s",
+            "side: this voltage is low in a healthy network",
+        ),
+        (
+            "function: voltage, of: residual, side: over, phases: all, pick_up: 1 kV, delay: 0 s",
+            "phases: there is one such voltage, not three",
+        ),
+        (
+            "function: voltage, side: under, pick_up: 1 kV, dead_below: 1 kV, delay: 0 s",
+            "dead_below: below it the element is blocked",
+        ),
+    ]);
+}
