@@ -54,3 +54,23 @@ fn a_voltage_element_is_of_one_quantity_and_one_kind_of_time() {
         ),
     ]);
 }
+
+#[test]
+fn a_negative_sequence_is_compared_in_amperes_or_as_a_ratio() {
+    use substation::settings::Quantity;
+    let read = function("function: overcurrent, of: negative_sequence, pick_up: 20 A, delay: 3 s");
+    let Ok(Function::Overcurrent { of: Quantity::NegativeSequence, .. }) = read else {
+        panic!("{read:?}")
+    };
+    let read = function("function: broken_conductor, ratio: 20 %, current_min: 50 A, delay: 30 s");
+    let Ok(Function::BrokenConductor(settings)) = read else { panic!("{read:?}") };
+    assert_eq!(settings.ratio, 0.2);
+    refused(&[
+        ("function: broken_conductor, ratio: 5 %, current_min: 50 A, delay: 3 s", "10 to 100 %"),
+        (
+            "function: directional_overcurrent, of: negative_sequence, pick_up: 1 A, delay: 0 s, \
+             way: forward, characteristic: 0 deg, polarising_min: 1 kV",
+            "of: `negative_sequence` is not one of the allowed words",
+        ),
+    ]);
+}

@@ -8,6 +8,7 @@ use super::inputs::Inputs;
 use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
+use crate::protection::broken_conductor::BrokenConductor;
 use crate::protection::differential::{Differential, Side};
 use crate::protection::direction::Directional;
 use crate::protection::distance::Distance;
@@ -48,6 +49,7 @@ enum Kind {
     },
     FuseFailure(FuseFailure),
     PowerSwing(PowerSwing),
+    BrokenConductor(BrokenConductor),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -110,6 +112,9 @@ impl Running {
             },
             Function::FuseFailure(settings) => Kind::FuseFailure(FuseFailure::new(*settings)),
             Function::PowerSwing(settings) => Kind::PowerSwing(PowerSwing::new(*settings)),
+            Function::BrokenConductor(settings) => {
+                Kind::BrokenConductor(BrokenConductor::new(*settings))
+            }
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -143,6 +148,7 @@ impl Running {
                 let phases = |seen: &Measured| match of {
                     Quantity::Phases => element.phases(seen.bay.currents),
                     Quantity::Residual => PhaseSet::EARTH,
+                    Quantity::NegativeSequence => PhaseSet::NONE,
                 };
                 decision.in_phases(seen.map(phases).unwrap_or_default())
             }
@@ -171,6 +177,9 @@ impl Running {
                 let orders = element.update(now, trip, current_a);
                 Decision::new(orders.retrip, orders.backup)
             }
+            Kind::BrokenConductor(element) => {
+                element.update(now, measured(&currents).map(|m| m.bay.currents))
+            }
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }
@@ -182,9 +191,10 @@ impl Running {
     /// Whether its streams can be trusted in the channels that it looks at.
     pub(super) fn sees(&self, streams: &[Subscribed]) -> bool {
         let channels: &[_] = match self.kind {
-            Kind::Overcurrent(..) | Kind::Differential { .. } | Kind::BreakerFailure { .. } => {
-                &[CURRENTS]
-            }
+            Kind::Overcurrent(..)
+            | Kind::Differential { .. }
+            | Kind::BreakerFailure { .. }
+            | Kind::BrokenConductor(_) => &[CURRENTS],
             Kind::Voltage(_) | Kind::Frequency(_) => &[VOLTAGES],
             _ => &[CURRENTS, VOLTAGES],
         };
@@ -194,14 +204,22 @@ impl Running {
 }
 
 fn current(of: Quantity, measured: &Measured) -> Current {
-    let value = |phasors: [Complex; 3]| match of {
-        Quantity::Phases => phasors.map(Complex::norm).into_iter().fold(0.0, f64::max),
-        Quantity::Residual => phasors.into_iter().sum::<Complex>().norm(),
+    let (fundamental, second) = (measured.bay.currents, measured.bay.second_harmonics);
+    let largest =
+        |phasors: [Complex; 3]| phasors.map(Complex::norm).into_iter().fold(0.0, f64::max);
+    let residual = |phasors: [Complex; 3]| phasors.into_iter().sum::<Complex>().norm();
+    let (fundamental_a, second_harmonic_a) = match of {
+        Quantity::Phases => (largest(fundamental), largest(second)),
+        Quantity::Residual => (residual(fundamental), residual(second)),
+        Quantity::NegativeSequence => {
+            // Second harmonics of a balanced current are negative sequence whole: an inrush is known by
+            // the share that they have in the phases.
+            let negative_a = Sequence::of(fundamental).negative.norm();
+            let share = largest(second) / largest(fundamental).max(f64::MIN_POSITIVE);
+            (negative_a, negative_a * share)
+        }
     };
-    Current {
-        fundamental_a: value(measured.bay.currents),
-        second_harmonic_a: value(measured.bay.second_harmonics),
-    }
+    Current { fundamental_a, second_harmonic_a }
 }
 
 /// The place of what settings name, in the order of names.

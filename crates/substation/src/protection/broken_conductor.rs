@@ -121,8 +121,9 @@ mod tests {
             let phases = Sequence { positive, negative, zero: Complex::ZERO }.phases();
             element.update(SampleTime::ZERO, Some(phases)).start
         };
-        assert_eq!([0.199, 0.201, 0.191, 0.189, 0.199].map(&mut starts), [
-            false, true, true, false, false
-        ]);
+        assert_eq!(
+            [0.199, 0.201, 0.191, 0.189, 0.199].map(&mut starts),
+            [false, true, true, false, false]
+        );
     }
 }

@@ -10,6 +10,7 @@
 pub mod admittance;
 pub mod breaker;
 pub mod breaker_failure;
+pub mod broken_conductor;
 mod complex;
 pub mod curve;
 pub mod differential;

@@ -10,8 +10,8 @@ use super::host::Host;
 use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
-    admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
-    overcurrent, power_swing, voltage,
+    admittance, breaker_failure, broken_conductor, differential, direction, distance,
+    frequency_limit, fuse_failure, overcurrent, power_swing, voltage,
 };
 
 /// All settings of a relay.
@@ -80,6 +80,8 @@ pub enum Quantity {
     Phases,
     /// The residual current: 50N, 51N.
     Residual,
+    /// The negative sequence current, `I2`: 46.
+    NegativeSequence,
 }
 
 /// What an element does, with its settings.
@@ -108,6 +110,7 @@ pub enum Function {
     },
     FuseFailure(fuse_failure::Settings),
     PowerSwing(power_swing::Settings),
+    BrokenConductor(broken_conductor::Settings),
 }
 
 /// A GOOSE message that the relay publishes.

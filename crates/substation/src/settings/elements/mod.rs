@@ -17,7 +17,7 @@ use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Forms, Key, Shape, key};
 use ::settings::units::Dimension::{Current, Impedance, Time, Voltage};
 
-use super::model::{Element, Function, Quantity};
+use super::model::{Element, Function};
 use super::names::Names;
 use super::texts::{TEXT, known};
 use crate::protection::direction::Way;
@@ -36,6 +36,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &equipment::BREAKER_FAILURE,
         &line::FUSE_FAILURE,
         &line::POWER_SWING,
+        &current::BROKEN_CONDUCTOR,
     ],
 };
 
@@ -73,11 +74,8 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
     };
     let guards = guards(map, names);
     let function = match map.table.name {
-        "overcurrent" => current::overcurrent_settings(map).map(|settings| {
-            let is_residual = map.is("of", "residual");
-            let of = if is_residual { Quantity::Residual } else { Quantity::Phases };
-            Function::Overcurrent { of, settings }
-        }),
+        "overcurrent" => current::overcurrent_settings(map)
+            .map(|settings| Function::Overcurrent { of: current::quantity(map), settings }),
         "directional_overcurrent" => current::directional(map).map(Function::Directional),
         "voltage" => voltage::voltage_settings(map).map(Function::Voltage),
         "frequency" => voltage::frequency(map).map(Function::Frequency),
@@ -86,6 +84,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "admittance" => equipment::admittance_settings(map).map(Function::Admittance),
         "fuse_failure" => line::fuse_failure_settings(map).map(Function::FuseFailure),
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
+        "broken_conductor" => current::broken_conductor(map).map(Function::BrokenConductor),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
