@@ -39,6 +39,8 @@ pub enum Dimension {
     Current,
     /// Hertz: of the grid, and samples a second.
     Frequency,
+    /// Hertz per second, by which a frequency changes.
+    FrequencyRate,
     /// Ohms of an impedance or its parts.
     Impedance,
     /// Siemens of an admittance or its parts.
@@ -65,6 +67,7 @@ impl Dimension {
             Self::ReactivePower => ("reactive power", "kvar", 1.0),
             Self::Current => ("current", "A", 1e3),
             Self::Frequency => ("frequency", "Hz", 1.0),
+            Self::FrequencyRate => ("rate of change of frequency", "Hz/s", 1.0),
             Self::Impedance => ("impedance", "ohm", 1e3),
             Self::Admittance => ("admittance", "S", 1e6),
             Self::Angle => ("angle", "deg", 1.0),
@@ -98,7 +101,7 @@ impl Dimension {
 }
 
 /// A unit: what it measures, and how many of the smallest unit of its dimension it is.
-const UNITS: [(&str, Dimension, u64); 32] = [
+const UNITS: [(&str, Dimension, u64); 33] = [
     ("ns", Dimension::Time, 1),
     ("us", Dimension::Time, 1_000),
     ("ms", Dimension::Time, 1_000_000),
@@ -120,6 +123,7 @@ const UNITS: [(&str, Dimension, u64); 32] = [
     ("A", Dimension::Current, 1_000),
     ("kA", Dimension::Current, 1_000_000),
     ("Hz", Dimension::Frequency, 1),
+    ("Hz/s", Dimension::FrequencyRate, 1),
     ("mohm", Dimension::Impedance, 1),
     ("ohm", Dimension::Impedance, 1_000),
     ("uS", Dimension::Admittance, 1),

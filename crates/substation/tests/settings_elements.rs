@@ -74,3 +74,19 @@ fn a_negative_sequence_is_compared_in_amperes_or_as_a_ratio() {
         ),
     ]);
 }
+
+#[test]
+fn a_rate_of_change_of_frequency_has_its_unit_and_a_gate_that_can_open() {
+    let keys = "function: frequency_rate, side: falling, voltage_min: 40 kV, delay: 500 ms";
+    let read = function(&format!("{keys}, pick_up: 0.5 Hz/s, below: 49.8 Hz"));
+    let Ok(Function::FrequencyRate(settings)) = read else { panic!("{read:?}") };
+    assert_eq!((settings.pick_up_hz_per_s, settings.below_hz), (0.5, 49.8));
+    refused(&[
+        (&format!("{keys}, pick_up: 0.5 Hz"), "`Hz` is a unit of frequency"),
+        (&format!("{keys}, pick_up: 50 Hz/s"), "give 0.1 to 10 Hz/s"),
+        (
+            &format!("{keys}, pick_up: 1 Hz/s, above: 50 Hz, below: 49 Hz"),
+            "above: no frequency is above this and below `below`",
+        ),
+    ]);
+}

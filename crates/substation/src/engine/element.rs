@@ -13,6 +13,7 @@ use crate::protection::differential::{Differential, Side};
 use crate::protection::direction::Directional;
 use crate::protection::distance::Distance;
 use crate::protection::frequency_limit::Frequency;
+use crate::protection::frequency_rate::{FrequencyRate, Seen};
 use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
 use crate::protection::power_swing::PowerSwing;
@@ -50,6 +51,7 @@ enum Kind {
     FuseFailure(FuseFailure),
     PowerSwing(PowerSwing),
     BrokenConductor(BrokenConductor),
+    FrequencyRate(FrequencyRate),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -115,6 +117,7 @@ impl Running {
             Function::BrokenConductor(settings) => {
                 Kind::BrokenConductor(BrokenConductor::new(*settings))
             }
+            Function::FrequencyRate(settings) => Kind::FrequencyRate(FrequencyRate::new(*settings)),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -180,6 +183,13 @@ impl Running {
             Kind::BrokenConductor(element) => {
                 element.update(now, measured(&currents).map(|m| m.bay.currents))
             }
+            Kind::FrequencyRate(element) => {
+                let seen = |m: &Measured| Seen {
+                    frequency_hz: m.frequency_hz,
+                    voltage_v: Sequence::of(m.bay.voltages).positive.norm(),
+                };
+                element.update(now, measured(&voltages).map(seen))
+            }
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }
@@ -195,7 +205,7 @@ impl Running {
             | Kind::Differential { .. }
             | Kind::BreakerFailure { .. }
             | Kind::BrokenConductor(_) => &[CURRENTS],
-            Kind::Voltage(_) | Kind::Frequency(_) => &[VOLTAGES],
+            Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
             _ => &[CURRENTS, VOLTAGES],
         };
         let mut places = self.streams.iter();

@@ -19,6 +19,7 @@ pub mod distance;
 pub mod filter;
 mod frequency;
 pub mod frequency_limit;
+pub mod frequency_rate;
 pub mod fuse_failure;
 mod inception;
 pub mod measure;

@@ -37,6 +37,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &line::FUSE_FAILURE,
         &line::POWER_SWING,
         &current::BROKEN_CONDUCTOR,
+        &voltage::FREQUENCY_RATE,
     ],
 };
 
@@ -85,6 +86,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "fuse_failure" => line::fuse_failure_settings(map).map(Function::FuseFailure),
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
         "broken_conductor" => current::broken_conductor(map).map(Function::BrokenConductor),
+        "frequency_rate" => voltage::frequency_rate(map).map(Function::FrequencyRate),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })

@@ -3,12 +3,13 @@
 use ::settings::cursor::Mapping;
 use ::settings::table::Need::{Default, Optional, Required};
 use ::settings::table::Shape::{Choice, Within};
-use ::settings::table::{Key, Table, key};
-use ::settings::units::Dimension::{Frequency, Number, Voltage};
+use ::settings::table::{Key, Shape, Table, key};
+use ::settings::units::Dimension::{Frequency, FrequencyRate, Number, Time, Voltage};
 
 use super::{DELAY, DELAY_MAX, FUSE_GUARD, STREAM, VOLTS, function};
+use crate::protection::frequency_rate::Trend;
 use crate::protection::voltage::{Of, Phases, Side, Timing};
-use crate::protection::{frequency_limit, voltage};
+use crate::protection::{frequency_limit, frequency_rate, voltage};
 
 const SIDE: Key = key("side", Choice(&["under", "over"]), Required, "of the limit");
 
@@ -36,8 +37,26 @@ pub(super) static FREQUENCY: Table = Table {
         function(&["frequency"]),
         STREAM,
         SIDE,
-        key("pick_up", Within(Frequency, 45.0, 65.0), Required, "limit of the frequency"),
+        key("pick_up", HERTZ, Required, "limit of the frequency"),
         key("voltage_min", VOLTS, Optional, "voltage below which it is blocked, phase to earth"),
+        DELAY,
+    ],
+};
+
+const HERTZ: Shape = Within(Frequency, 45.0, 65.0);
+
+pub(super) static FREQUENCY_RATE: Table = Table {
+    what: "a rate of change of frequency element",
+    name: "frequency_rate",
+    keys: &[
+        function(&["frequency_rate"]),
+        STREAM,
+        key("side", Choice(&["falling", "rising", "either"]), Required, "which way is wrong"),
+        key("pick_up", Within(FrequencyRate, 0.1, 10.0), Required, "rate above which it starts"),
+        key("window", Within(Time, 0.04, 0.2), Default("100 ms"), "over which it is measured"),
+        key("voltage_min", VOLTS, Required, "primary `U1` below which it is blocked"),
+        key("below", HERTZ, Optional, "frequency below which it looks at the rate"),
+        key("above", HERTZ, Optional, "frequency above which it looks at the rate"),
         DELAY,
     ],
 };
@@ -86,4 +105,26 @@ pub(super) fn frequency(map: &Mapping<'_>) -> Option<frequency_limit::Settings> 
     let (pick_up_hz, delay) = (map.quantity("pick_up")?, map.time("delay")?);
     let voltage_v_min = map.quantity("voltage_min").unwrap_or(0.0);
     Some(frequency_limit::Settings { side: side(map), pick_up_hz, voltage_v_min, delay })
+}
+
+pub(super) fn frequency_rate(map: &Mapping<'_>) -> Option<frequency_rate::Settings> {
+    let below_hz = map.quantity("below").unwrap_or(f64::INFINITY);
+    let above_hz = map.quantity("above").unwrap_or(0.0);
+    if above_hz >= below_hz {
+        let what = "no frequency is above this and below `below`";
+        map.wrong("above", what, "make it less than `below`");
+    }
+    Some(frequency_rate::Settings {
+        trend: match map.choice("side")?.value {
+            "falling" => Trend::Falling,
+            "rising" => Trend::Rising,
+            _ => Trend::Either,
+        },
+        pick_up_hz_per_s: map.quantity("pick_up")?,
+        window: map.time("window")?,
+        voltage_v_min: map.quantity("voltage_min")?,
+        below_hz,
+        above_hz,
+        delay: map.time("delay")?,
+    })
 }
