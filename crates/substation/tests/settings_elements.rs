@@ -90,3 +90,17 @@ fn a_rate_of_change_of_frequency_has_its_unit_and_a_gate_that_can_open() {
         ),
     ]);
 }
+
+#[test]
+fn a_power_element_has_one_limit_in_the_unit_of_its_part() {
+    use substation::protection::power::Part;
+    let keys = "function: power, side: over, way: reverse, voltage_min: 5 kV, delay: 5 s";
+    let read = function(&format!("{keys}, reactive: 2 Mvar"));
+    let Ok(Function::Power(settings)) = read else { panic!("{read:?}") };
+    assert_eq!((settings.part, settings.pick_up_va), (Part::Reactive, 2e6));
+    refused(&[
+        (keys, "X: there must be either `active` or `reactive`"),
+        (&format!("{keys}, active: 1 MW, reactive: 1 Mvar"), "there must be either `active` or"),
+        (&format!("{keys}, active: 1 Mvar"), "`Mvar` is a unit of reactive power"),
+    ]);
+}

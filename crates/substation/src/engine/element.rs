@@ -16,6 +16,7 @@ use crate::protection::frequency_limit::Frequency;
 use crate::protection::frequency_rate::{FrequencyRate, Seen};
 use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
+use crate::protection::power::Power;
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
@@ -52,6 +53,7 @@ enum Kind {
     PowerSwing(PowerSwing),
     BrokenConductor(BrokenConductor),
     FrequencyRate(FrequencyRate),
+    Power(Power),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -118,6 +120,7 @@ impl Running {
                 Kind::BrokenConductor(BrokenConductor::new(*settings))
             }
             Function::FrequencyRate(settings) => Kind::FrequencyRate(FrequencyRate::new(*settings)),
+            Function::Power(settings) => Kind::Power(Power::new(*settings)),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -190,6 +193,7 @@ impl Running {
                 };
                 element.update(now, measured(&voltages).map(seen))
             }
+            Kind::Power(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }

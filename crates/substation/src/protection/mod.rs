@@ -27,6 +27,7 @@ mod memory;
 pub mod overcurrent;
 mod phase_set;
 pub mod plausible;
+pub mod power;
 pub mod power_swing;
 pub mod recent;
 pub mod space_vector;

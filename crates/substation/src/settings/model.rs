@@ -11,7 +11,7 @@ use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, broken_conductor, differential, direction, distance,
-    frequency_limit, frequency_rate, fuse_failure, overcurrent, power_swing, voltage,
+    frequency_limit, frequency_rate, fuse_failure, overcurrent, power, power_swing, voltage,
 };
 
 /// All settings of a relay.
@@ -112,6 +112,7 @@ pub enum Function {
     PowerSwing(power_swing::Settings),
     BrokenConductor(broken_conductor::Settings),
     FrequencyRate(frequency_rate::Settings),
+    Power(power::Settings),
 }
 
 /// A GOOSE message that the relay publishes.

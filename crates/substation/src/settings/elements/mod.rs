@@ -7,6 +7,7 @@
 mod current;
 mod equipment;
 mod line;
+mod power;
 mod voltage;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &line::POWER_SWING,
         &current::BROKEN_CONDUCTOR,
         &voltage::FREQUENCY_RATE,
+        &power::POWER,
     ],
 };
 
@@ -87,6 +89,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
         "broken_conductor" => current::broken_conductor(map).map(Function::BrokenConductor),
         "frequency_rate" => voltage::frequency_rate(map).map(Function::FrequencyRate),
+        "power" => power::settings(map).map(Function::Power),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
