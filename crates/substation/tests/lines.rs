@@ -251,3 +251,38 @@ fn a_swing_trips_no_zone_that_knows_of_it_and_a_fault_in_it_does() {
         assert!(zone.is_some_and(|time_s| time_s >= fault_s), "{slip_hz} Hz: {zone:?}");
     }
 }
+
+#[test]
+fn load_that_comes_into_a_zone_trips_nothing_where_its_region_is_known() {
+    // The zone reaches to 45 ohm of resistance.
+    let zone = ", load_resistance: 30 ohm, load_angle: 35 deg";
+    let text = |load: &str| {
+        line(load).replace(
+            "shape: mho",
+            "shape: quadrilateral, resistance: 60 ohm, earth_resistance: 60 ohm",
+        )
+    };
+    let (source, load) = (Complex::new(0.5, 5.0), Complex::new(36.0, 5.0));
+    for angle_deg in [0.0, 30.0, 60.0, 90.0, 120.0, 150.0] {
+        let machine = Complex::polar_deg(VOLTAGE_V, angle_deg);
+        let of = |impedance: Complex| {
+            let current = machine / (source + impedance);
+            (current, current * impedance)
+        };
+        let comes = |time_s: f64| {
+            let impedance = if time_s < 0.3 { Complex::new(150.0, 40.0) } else { load };
+            let (current, voltage) = of(impedance);
+            vec![seen(current, voltage)]
+        };
+        assert!(operated(&text(""), 0.8, comes)[2].is_some(), "load lies in the zone");
+        assert_eq!(operated(&text(zone), 0.8, comes)[2], None, "load at {angle_deg} degrees");
+        // A fault of all phases out of that load.
+        let fault = |time_s: f64| {
+            let impedance = if time_s < 0.3 { load } else { Complex::new(0.5, 5.0) };
+            let (current, voltage) = of(impedance);
+            vec![seen(current, voltage)]
+        };
+        let zone = operated(&text(zone), 0.5, fault)[2];
+        assert!(zone.is_some_and(|time_s| (0.3..0.34).contains(&time_s)), "{angle_deg}: {zone:?}");
+    }
+}

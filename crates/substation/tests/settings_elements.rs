@@ -104,3 +104,24 @@ fn a_power_element_has_one_limit_in_the_unit_of_its_part() {
         (&format!("{keys}, active: 1 Mvar"), "`Mvar` is a unit of reactive power"),
     ]);
 }
+
+#[test]
+fn a_region_of_load_is_whole_and_not_where_faults_are() {
+    let keys = "function: distance, shape: mho, reach: 30 ohm, angle: 60 deg, way: forward, earth_factor: 1, \
+                current_min: 100 A, healthy: 40 kV, delay: 1 s";
+    let load = |keys: &str| match function(keys) {
+        Ok(Function::Distance(settings)) => Ok(settings.load),
+        other => Err(other),
+    };
+    assert_eq!(load(keys), Ok(None));
+    let region = load(&format!("{keys}, load_resistance: 40 ohm, load_angle: 30 deg"));
+    assert_eq!(region.map(|region| region.map(|region| region.angle_deg)), Ok(Some(30.0)));
+    refused(&[
+        (&format!("{keys}, load_angle: 30 deg"), "`load_resistance` is missing"),
+        (&format!("{keys}, load_resistance: 40 ohm"), "`load_angle` is missing"),
+        (
+            &format!("{keys}, load_resistance: 40 ohm, load_angle: 60 deg"),
+            "load_angle: faults of all phases on the line have such an angle too",
+        ),
+    ]);
+}

@@ -28,11 +28,11 @@ const HELD_MAX: Duration = Duration::from_millis(300);
 /// Which way the frequency goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trend {
-    /// Production was lost.
+    /// A falling frequency: production was lost.
     Falling,
-    /// Load was lost.
+    /// A rising frequency: load was lost.
     Rising,
-    /// Both are wrong.
+    /// Falling or rising, either is wrong.
     Either,
 }
 

@@ -22,6 +22,7 @@ pub mod frequency_limit;
 pub mod frequency_rate;
 pub mod fuse_failure;
 mod inception;
+pub mod load;
 pub mod measure;
 mod memory;
 pub mod overcurrent;
