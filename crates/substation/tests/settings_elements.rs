@@ -125,3 +125,33 @@ fn a_region_of_load_is_whole_and_not_where_faults_are() {
         ),
     ]);
 }
+
+#[test]
+fn a_supervision_of_current_transformers_is_named_by_what_it_blocks() {
+    let supervision = "  CTS: {function: ct_supervision, stream: line, residual: 40 A, unbalance: 3 kV, \
+                       voltage_min: 40 kV}\n  X: {stream: line, ct_supervision: CTS, ";
+    let guards = |keys: &str| {
+        read(&format!("{supervision}{keys}}}")).map(|r| r.protection.elements["X"].guards.clone())
+    };
+    for keys in [
+        "function: overcurrent, of: residual, pick_up: 50 A, delay: 1 s",
+        "function: overcurrent, of: negative_sequence, pick_up: 50 A, delay: 1 s",
+        "function: broken_conductor, ratio: 20 %, current_min: 50 A, delay: 3 s",
+        "function: directional_overcurrent, of: residual, pick_up: 1 A, delay: 1 s, way: forward, \
+         characteristic: 0 deg, polarising_min: 1 kV",
+        "function: distance, shape: mho, reach: 30 ohm, angle: 60 deg, way: forward, earth_factor: 1, \
+         current_min: 100 A, healthy: 40 kV, delay: 1 s",
+    ] {
+        assert_eq!(guards(keys), Ok(vec!["CTS".to_owned()]), "{keys}");
+    }
+    let said = guards("function: overcurrent, pick_up: 50 A, delay: 1 s");
+    assert!(said.expect_err("it is of phases").contains("does not mislead phases"));
+    // Of several streams, it may be on any.
+    let differential = "function: differential, streams: [line], rated: [100 A], pick_up: 30 %, slope: 30 %, \
+                        knee: 3, slope_beyond: 70 %, unrestrained: 8, delay: 0 s";
+    let text = format!("{supervision}{differential}}}").replace("X: {stream: line, ", "X: {");
+    let said = read(&text).expect_err("it has one side only");
+    assert!(said.contains("two sides or more") && !said.contains("ct_supervision"), "{said}");
+    let said = guards("function: voltage, side: over, pick_up: 1 kV, delay: 0 s");
+    assert!(said.expect_err("it has no currents").contains("no such key"));
+}

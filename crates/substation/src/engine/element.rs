@@ -9,6 +9,7 @@ use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
 use crate::protection::broken_conductor::BrokenConductor;
+use crate::protection::ct_supervision::CtSupervision;
 use crate::protection::differential::{Differential, Side};
 use crate::protection::direction::Directional;
 use crate::protection::distance::Distance;
@@ -54,6 +55,7 @@ enum Kind {
     BrokenConductor(BrokenConductor),
     FrequencyRate(FrequencyRate),
     Power(Power),
+    CtSupervision(CtSupervision),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -88,7 +90,7 @@ pub(super) struct Context<'e> {
 impl Running {
     pub(super) const fn rank(&self) -> Rank {
         match self.kind {
-            Kind::FuseFailure(_) | Kind::PowerSwing(_) => Rank::Guard,
+            Kind::FuseFailure(_) | Kind::PowerSwing(_) | Kind::CtSupervision(_) => Rank::Guard,
             _ => Rank::Measuring,
         }
     }
@@ -121,6 +123,7 @@ impl Running {
             }
             Function::FrequencyRate(settings) => Kind::FrequencyRate(FrequencyRate::new(*settings)),
             Function::Power(settings) => Kind::Power(Power::new(*settings)),
+            Function::CtSupervision(settings) => Kind::CtSupervision(CtSupervision::new(*settings)),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -194,6 +197,7 @@ impl Running {
                 element.update(now, measured(&voltages).map(seen))
             }
             Kind::Power(element) => element.update(now, measured(&both).map(|m| &m.bay)),
+            Kind::CtSupervision(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }

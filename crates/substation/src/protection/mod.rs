@@ -12,6 +12,7 @@ pub mod breaker;
 pub mod breaker_failure;
 pub mod broken_conductor;
 mod complex;
+pub mod ct_supervision;
 pub mod curve;
 pub mod differential;
 pub mod direction;

@@ -10,8 +10,9 @@ use super::host::Host;
 use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
-    admittance, breaker_failure, broken_conductor, differential, direction, distance,
-    frequency_limit, frequency_rate, fuse_failure, overcurrent, power, power_swing, voltage,
+    admittance, breaker_failure, broken_conductor, ct_supervision, differential, direction,
+    distance, frequency_limit, frequency_rate, fuse_failure, overcurrent, power, power_swing,
+    voltage,
 };
 
 /// All settings of a relay.
@@ -69,7 +70,8 @@ pub struct Element {
     /// Streams that it looks at, one for each side.
     pub streams: Vec<String>,
     pub function: Function,
-    /// Elements that block it while they see something: a blown fuse, a power swing.
+    /// Elements that block it while they see something: a blown fuse, a power swing, a current
+    /// transformer that failed.
     pub guards: Vec<String>,
 }
 
@@ -113,6 +115,7 @@ pub enum Function {
     BrokenConductor(broken_conductor::Settings),
     FrequencyRate(frequency_rate::Settings),
     Power(power::Settings),
+    CtSupervision(ct_supervision::Settings),
 }
 
 /// A GOOSE message that the relay publishes.

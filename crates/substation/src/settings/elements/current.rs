@@ -6,7 +6,9 @@ use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Key, Table, key};
 use ::settings::units::Dimension::{Angle, Number, Portion, Voltage};
 
-use super::{AMPERES, DELAY, DELAY_MAX, FUSE_GUARD, PICK_UP_A, STREAM, WAY, function, way};
+use super::{
+    AMPERES, CT_GUARD, DELAY, DELAY_MAX, FUSE_GUARD, PICK_UP_A, STREAM, WAY, function, way,
+};
 use crate::protection::broken_conductor;
 use crate::protection::curve::{Curve, Reset};
 use crate::protection::direction::{self, Polarisation};
@@ -50,6 +52,7 @@ pub(super) static OVERCURRENT: Table = Table {
         K,
         RESET,
         SECOND_HARMONIC,
+        CT_GUARD,
     ],
 };
 
@@ -70,6 +73,7 @@ pub(super) static DIRECTIONAL_OVERCURRENT: Table = Table {
         key("characteristic", Within(Angle, -90.0, 90.0), Required, "by which current lags"),
         key("polarising_min", Within(Voltage, 1.0, 1e5), Required, "primary voltage that it needs"),
         FUSE_GUARD,
+        CT_GUARD,
     ],
 };
 
@@ -82,6 +86,7 @@ pub(super) static BROKEN_CONDUCTOR: Table = Table {
         key("ratio", Within(Portion, 0.1, 1.0), Required, "`I2 / I1` above which it starts"),
         key("current_min", AMPERES, Required, "primary `I1` that it needs"),
         DELAY,
+        CT_GUARD,
     ],
 };
 
@@ -109,6 +114,10 @@ pub(super) fn overcurrent_settings(map: &Mapping<'_>) -> Option<overcurrent::Set
             None
         }
     };
+    if map.is("of", "phases") {
+        let what = "a current that is missing does not mislead phases";
+        map.refuse(&["ct_supervision"], what);
+    }
     Some(overcurrent::Settings {
         pick_up_a: map.quantity("pick_up")?,
         timing: timing?,

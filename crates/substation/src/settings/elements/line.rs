@@ -7,7 +7,9 @@ use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Angle, Number, Time};
 
-use super::{CURRENT_MIN, DELAY, FUSE_GUARD, HEALTHY, OHMS, STREAM, VOLTS, WAY, function, way};
+use super::{
+    CT_GUARD, CURRENT_MIN, DELAY, FUSE_GUARD, HEALTHY, OHMS, STREAM, VOLTS, WAY, function, way,
+};
 use crate::protection::distance::Shape;
 use crate::protection::load::Load;
 use crate::protection::{Complex, Degrees, distance, fuse_failure, power_swing};
@@ -34,6 +36,7 @@ pub(super) static DISTANCE: Table = Table {
         key("power_swing", TEXT, Optional, "element that blocks it during power swings"),
         key("load_resistance", OHMS, Optional, "primary, the least of load, positive sequence"),
         key("load_angle", Within(Angle, 10.0, 60.0), Optional, "the largest of load"),
+        CT_GUARD,
     ],
 };
 

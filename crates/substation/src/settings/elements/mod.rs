@@ -8,6 +8,7 @@ mod current;
 mod equipment;
 mod line;
 mod power;
+mod supervision;
 mod voltage;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &current::BROKEN_CONDUCTOR,
         &voltage::FREQUENCY_RATE,
         &power::POWER,
+        &supervision::CT_SUPERVISION,
     ],
 };
 
@@ -54,6 +56,8 @@ const DELAY: Key = key("delay", DELAY_MAX, Required, "from start to operation");
 const WAY: Key = key("way", Choice(&["forward", "reverse"]), Required, "where it looks");
 const FUSE_GUARD: Key =
     key("fuse_failure", TEXT, Optional, "element that blocks it while voltages are not trusted");
+const CT_GUARD: Key =
+    key("ct_supervision", TEXT, Optional, "element that blocks it while currents are not trusted");
 const CURRENT_MIN: Key = key("current_min", AMPERES, Required, "primary current that it needs");
 const HEALTHY: Key = key("healthy", VOLTS, Required, "primary voltage of a whole phase");
 
@@ -90,6 +94,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "broken_conductor" => current::broken_conductor(map).map(Function::BrokenConductor),
         "frequency_rate" => voltage::frequency_rate(map).map(Function::FrequencyRate),
         "power" => power::settings(map).map(Function::Power),
+        "ct_supervision" => supervision::ct_supervision(map).map(Function::CtSupervision),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
@@ -99,17 +104,21 @@ fn way(map: &Mapping<'_>) -> Way {
     if map.is("way", "forward") { Way::Forward } else { Way::Reverse }
 }
 
-/// Elements on the same stream that block this one; those that look at voltages may have them.
+/// Elements on the same stream, or on one of several, that block this one.
 fn guards(map: &Mapping<'_>, names: &Names<'_>) -> Vec<String> {
     let guard = |kind: &&str| {
         map.table.find(kind)?;
-        let stream = map.text("stream")?.value;
-        let there = names.elements_with(kind, Some(&stream));
+        let streams: Vec<String> = match map.table.find("stream") {
+            Some(_) => map.text("stream").into_iter().map(|name| name.value).collect(),
+            None => map.parse_all("streams", |text| Ok(text.to_owned())),
+        };
+        let on = |stream: &String| names.elements_with(kind, Some(stream));
+        let there: Vec<&str> = streams.iter().flat_map(on).collect();
         let what = [
             &*format!("element with `function: {kind}` on its stream"),
             &*format!("elements with `function: {kind}` on its stream"),
         ];
         Some(map.parse(kind, |text| known(text, what, &there))?.value)
     };
-    ["fuse_failure", "power_swing"].iter().filter_map(guard).collect()
+    ["fuse_failure", "power_swing", "ct_supervision"].iter().filter_map(guard).collect()
 }
