@@ -39,6 +39,8 @@ pub enum Dimension {
     Current,
     /// Hertz: of the grid, and samples a second.
     Frequency,
+    /// Hertz per second, by which a frequency changes.
+    FrequencyRate,
     /// Ohms of an impedance or its parts.
     Impedance,
     /// Siemens of an admittance or its parts.
@@ -65,6 +67,7 @@ impl Dimension {
             Self::ReactivePower => ("reactive power", "kvar", 1.0),
             Self::Current => ("current", "A", 1e3),
             Self::Frequency => ("frequency", "Hz", 1.0),
+            Self::FrequencyRate => ("rate of change of frequency", "Hz/s", 1.0),
             Self::Impedance => ("impedance", "ohm", 1e3),
             Self::Admittance => ("admittance", "S", 1e6),
             Self::Angle => ("angle", "deg", 1.0),
@@ -98,7 +101,7 @@ impl Dimension {
 }
 
 /// A unit: what it measures, and how many of the smallest unit of its dimension it is.
-const UNITS: [(&str, Dimension, u64); 32] = [
+const UNITS: [(&str, Dimension, u64); 35] = [
     ("ns", Dimension::Time, 1),
     ("us", Dimension::Time, 1_000),
     ("ms", Dimension::Time, 1_000_000),
@@ -115,11 +118,14 @@ const UNITS: [(&str, Dimension, u64); 32] = [
     ("W", Dimension::Power, 1),
     ("kW", Dimension::Power, 1_000),
     ("MW", Dimension::Power, 1_000_000),
-    ("kvar", Dimension::ReactivePower, 1),
+    ("var", Dimension::ReactivePower, 1),
+    ("kvar", Dimension::ReactivePower, 1_000),
+    ("Mvar", Dimension::ReactivePower, 1_000_000),
     ("mA", Dimension::Current, 1),
     ("A", Dimension::Current, 1_000),
     ("kA", Dimension::Current, 1_000_000),
     ("Hz", Dimension::Frequency, 1),
+    ("Hz/s", Dimension::FrequencyRate, 1),
     ("mohm", Dimension::Impedance, 1),
     ("ohm", Dimension::Impedance, 1_000),
     ("uS", Dimension::Admittance, 1),
@@ -461,6 +467,7 @@ mod tests {
         assert_eq!(value("300 W", "kW").unwrap(), 0.3);
         assert_eq!(value("-1.5 MW", "kW").unwrap(), -1500.0);
         assert_eq!(value("0 kvar", "kvar").unwrap(), 0.0);
+        assert_eq!(value("1.2 Mvar", "kvar").unwrap(), 1200.0);
         assert_eq!(value("17.6 s", "s").unwrap(), 17.6);
         assert_eq!(value("0.13 s", "ms").unwrap(), 130.0);
         assert_eq!(value("50", "").unwrap(), 50.0);
@@ -478,6 +485,12 @@ mod tests {
         assert_eq!(read("64 KiB", Dimension::Size), Ok(65_536.0));
         assert_eq!(read("50 uS", Dimension::Admittance), Ok(50e-6));
         assert_eq!(read("0.5", Dimension::Number), Ok(0.5));
+        assert_eq!(read("20 kW", Dimension::Power), Ok(20_000.0));
+        assert_eq!(read("0.5 Mvar", Dimension::ReactivePower), Ok(500_000.0));
+        assert_eq!(
+            read("-1.5 Hz/s", Dimension::FrequencyRate).unwrap_err().fix,
+            "give 0 to 1000000 Hz/s"
+        );
         let wrong = |text, dimension| read(text, dimension).unwrap_err().to_string();
         assert_eq!(wrong("2", Dimension::Current), "`2` has no unit; write it as `2 A`");
         assert!(wrong("2 kV", Dimension::Current).starts_with("`kV` is a unit of voltage, "));

@@ -160,6 +160,7 @@ fn run(wave: impl Fn(u32) -> [f64; 8], fate: impl Fn(u32) -> Fate) -> [Option<f6
         current_a_min: 600.0,
         healthy_v: 40_000.0,
         delay: Duration::ZERO,
+        load: None,
     });
     let (mut line, mut operated) = (Line::new(), [None; 2]);
     for number in 0..BEGIN + 800 {

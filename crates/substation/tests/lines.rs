@@ -251,3 +251,81 @@ fn a_swing_trips_no_zone_that_knows_of_it_and_a_fault_in_it_does() {
         assert!(zone.is_some_and(|time_s| time_s >= fault_s), "{slip_hz} Hz: {zone:?}");
     }
 }
+
+#[test]
+fn load_that_comes_into_a_zone_trips_nothing_where_its_region_is_known() {
+    // The zone reaches to 45 ohm of resistance.
+    let zone = ", load_resistance: 30 ohm, load_angle: 35 deg";
+    let text = |load: &str| {
+        line(load).replace(
+            "shape: mho",
+            "shape: quadrilateral, resistance: 60 ohm, earth_resistance: 60 ohm",
+        )
+    };
+    let (source, load) = (Complex::new(0.5, 5.0), Complex::new(36.0, 5.0));
+    for angle_deg in [0.0, 30.0, 60.0, 90.0, 120.0, 150.0] {
+        let machine = Complex::polar_deg(VOLTAGE_V, angle_deg);
+        let of = |impedance: Complex| {
+            let current = machine / (source + impedance);
+            (current, current * impedance)
+        };
+        let comes = |time_s: f64| {
+            let impedance = if time_s < 0.3 { Complex::new(150.0, 40.0) } else { load };
+            let (current, voltage) = of(impedance);
+            vec![seen(current, voltage)]
+        };
+        assert!(operated(&text(""), 0.8, comes)[2].is_some(), "load lies in the zone");
+        assert_eq!(operated(&text(zone), 0.8, comes)[2], None, "load at {angle_deg} degrees");
+        // A fault of all phases out of that load.
+        let fault = |time_s: f64| {
+            let impedance = if time_s < 0.3 { load } else { Complex::new(0.5, 5.0) };
+            let (current, voltage) = of(impedance);
+            vec![seen(current, voltage)]
+        };
+        let zone = operated(&text(zone), 0.5, fault)[2];
+        assert!(zone.is_some_and(|time_s| (0.3..0.34).contains(&time_s)), "{angle_deg}: {zone:?}");
+    }
+}
+
+#[test]
+fn a_current_transformer_that_fails_trips_nothing_that_knows_of_it_and_a_fault_does() {
+    // The elements are CTS, I2>, IE>.
+    let text = |guard: &str| {
+        format!(
+            "
+relay: line
+frequency: 50 Hz
+streams: {{s: {{sv_id: S, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}}}
+elements:
+  CTS: {{function: ct_supervision, stream: s, residual: 40 A, unbalance: 3 kV, voltage_min: 40 kV}}
+  I2>: {{function: overcurrent, stream: s, of: negative_sequence, pick_up: 60 A, delay: 50 ms{guard}}}
+  IE>: {{function: overcurrent, stream: s, of: residual, pick_up: 60 A, delay: 50 ms{guard}}}
+"
+        )
+    };
+    let load = |_: f64| seen(Complex::polar_deg(300.0, -25.0), Complex::new(VOLTAGE_V, 0.0));
+    let fails = |time_s: f64| {
+        let mut seen = load(time_s);
+        if time_s >= 0.3 {
+            seen.currents[1] = Complex::ZERO;
+        }
+        vec![seen]
+    };
+    assert!(!operated(&text(""), 0.8, fails)[1..].contains(&None), "both look at it");
+    let told = operated(&text(", ct_supervision: CTS"), 0.8, fails);
+    assert!(told[0].is_some_and(|time_s| (0.3..0.325).contains(&time_s)), "{told:?}");
+    assert_eq!(told[1..], [None, None]);
+    // A fault to earth of phase A afterwards.
+    let faulty = |time_s: f64| {
+        let mut seen = fails(time_s).remove(0);
+        if time_s >= 0.5 {
+            seen.currents[0] = Complex::polar_deg(2000.0, -80.0);
+            seen.voltages[0] = Complex::new(0.4 * VOLTAGE_V, 0.0);
+        }
+        vec![seen]
+    };
+    let told = operated(&text(", ct_supervision: CTS"), 0.8, faulty);
+    for each in &told[1..] {
+        assert!(each.is_some_and(|time_s| (0.55..0.58).contains(&time_s)), "{told:?}");
+    }
+}

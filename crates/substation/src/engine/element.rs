@@ -8,12 +8,16 @@ use super::inputs::Inputs;
 use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
+use crate::protection::broken_conductor::BrokenConductor;
+use crate::protection::ct_supervision::CtSupervision;
 use crate::protection::differential::{Differential, Side};
 use crate::protection::direction::Directional;
 use crate::protection::distance::Distance;
 use crate::protection::frequency_limit::Frequency;
+use crate::protection::frequency_rate::{FrequencyRate, Seen};
 use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
+use crate::protection::power::Power;
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
@@ -48,6 +52,10 @@ enum Kind {
     },
     FuseFailure(FuseFailure),
     PowerSwing(PowerSwing),
+    BrokenConductor(BrokenConductor),
+    FrequencyRate(Box<FrequencyRate>),
+    Power(Power),
+    CtSupervision(CtSupervision),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -82,7 +90,7 @@ pub(super) struct Context<'e> {
 impl Running {
     pub(super) const fn rank(&self) -> Rank {
         match self.kind {
-            Kind::FuseFailure(_) | Kind::PowerSwing(_) => Rank::Guard,
+            Kind::FuseFailure(_) | Kind::PowerSwing(_) | Kind::CtSupervision(_) => Rank::Guard,
             _ => Rank::Measuring,
         }
     }
@@ -110,6 +118,14 @@ impl Running {
             },
             Function::FuseFailure(settings) => Kind::FuseFailure(FuseFailure::new(*settings)),
             Function::PowerSwing(settings) => Kind::PowerSwing(PowerSwing::new(*settings)),
+            Function::BrokenConductor(settings) => {
+                Kind::BrokenConductor(BrokenConductor::new(*settings))
+            }
+            Function::FrequencyRate(settings) => {
+                Kind::FrequencyRate(Box::new(FrequencyRate::new(*settings)))
+            }
+            Function::Power(settings) => Kind::Power(Power::new(*settings)),
+            Function::CtSupervision(settings) => Kind::CtSupervision(CtSupervision::new(*settings)),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -143,6 +159,7 @@ impl Running {
                 let phases = |seen: &Measured| match of {
                     Quantity::Phases => element.phases(seen.bay.currents),
                     Quantity::Residual => PhaseSet::EARTH,
+                    Quantity::NegativeSequence => PhaseSet::NONE,
                 };
                 decision.in_phases(seen.map(phases).unwrap_or_default())
             }
@@ -155,8 +172,7 @@ impl Running {
             Kind::FuseFailure(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::PowerSwing(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Voltage(element) => {
-                let phases_v = |m: &Measured| m.bay.voltages.map(Complex::norm);
-                element.update(now, measured(&voltages).map(phases_v))
+                element.update(now, measured(&voltages).map(|m| m.bay.voltages))
             }
             Kind::Frequency(element) => {
                 let of = |m: &Measured| {
@@ -172,6 +188,18 @@ impl Running {
                 let orders = element.update(now, trip, current_a);
                 Decision::new(orders.retrip, orders.backup)
             }
+            Kind::BrokenConductor(element) => {
+                element.update(now, measured(&currents).map(|m| m.bay.currents))
+            }
+            Kind::FrequencyRate(element) => {
+                let seen = |m: &Measured| Seen {
+                    frequency_hz: m.frequency_hz,
+                    voltage_v: Sequence::of(m.bay.voltages).positive.norm(),
+                };
+                element.update(now, measured(&voltages).map(seen))
+            }
+            Kind::Power(element) => element.update(now, measured(&both).map(|m| &m.bay)),
+            Kind::CtSupervision(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }
@@ -183,10 +211,11 @@ impl Running {
     /// Whether its streams can be trusted in the channels that it looks at.
     pub(super) fn sees(&self, streams: &[Subscribed]) -> bool {
         let channels: &[_] = match self.kind {
-            Kind::Overcurrent(..) | Kind::Differential { .. } | Kind::BreakerFailure { .. } => {
-                &[CURRENTS]
-            }
-            Kind::Voltage(_) | Kind::Frequency(_) => &[VOLTAGES],
+            Kind::Overcurrent(..)
+            | Kind::Differential { .. }
+            | Kind::BreakerFailure { .. }
+            | Kind::BrokenConductor(_) => &[CURRENTS],
+            Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
             _ => &[CURRENTS, VOLTAGES],
         };
         let mut places = self.streams.iter();
@@ -195,14 +224,22 @@ impl Running {
 }
 
 fn current(of: Quantity, measured: &Measured) -> Current {
-    let value = |phasors: [Complex; 3]| match of {
-        Quantity::Phases => phasors.map(Complex::norm).into_iter().fold(0.0, f64::max),
-        Quantity::Residual => phasors.into_iter().sum::<Complex>().norm(),
+    let (fundamental, second) = (measured.bay.currents, measured.bay.second_harmonics);
+    let largest =
+        |phasors: [Complex; 3]| phasors.map(Complex::norm).into_iter().fold(0.0, f64::max);
+    let residual = |phasors: [Complex; 3]| phasors.into_iter().sum::<Complex>().norm();
+    let (fundamental_a, second_harmonic_a) = match of {
+        Quantity::Phases => (largest(fundamental), largest(second)),
+        Quantity::Residual => (residual(fundamental), residual(second)),
+        Quantity::NegativeSequence => {
+            // Second harmonics of a balanced current are negative sequence whole: an inrush is known by
+            // the share that they have in the phases.
+            let negative_a = Sequence::of(fundamental).negative.norm();
+            let share = largest(second) / largest(fundamental).max(f64::MIN_POSITIVE);
+            (negative_a, negative_a * share)
+        }
     };
-    Current {
-        fundamental_a: value(measured.bay.currents),
-        second_harmonic_a: value(measured.bay.second_harmonics),
-    }
+    Current { fundamental_a, second_harmonic_a }
 }
 
 /// The place of what settings name, in the order of names.

@@ -16,8 +16,8 @@
 //! - Direction has a second witness in unbalanced faults: the negative sequence, which only the fault
 //!   makes (Roberts and Guzmán 1993).
 //!
-//! It knows nothing of load encroachment; power swings and blown fuses of voltage transformers are
-//! seen by elements of their own, which block it.
+//! Load that lies in the zone blocks all loops where its region is known ([`super::load`]); power swings
+//! and blown fuses of voltage transformers are seen by elements of their own, which block it.
 
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use iec61850::SampleTime;
 
 use super::complex::{Complex, Degrees};
 use super::direction::{Way, negative_sequence_way};
+use super::load::Load;
 use super::recent::{Recent, STEADY_PERIODS, Transformers};
 use super::symmetrical::Sequence;
 use super::{Decision, PhaseSet};
@@ -90,6 +91,8 @@ pub struct Settings {
     /// Voltage from which the positive sequence is worth remembering, in V.
     pub healthy_v: f64,
     pub delay: Duration,
+    /// Where load may lie in the zone.
+    pub load: Option<Load>,
 }
 
 /// Phases of a loop: one to earth, or two.
@@ -267,6 +270,9 @@ impl Distance {
 
     /// Phases of the selected loops whose fault lies in the zone.
     fn in_zone(&self, recent: &Recent, reference: Complex, scale: f64) -> PhaseSet {
+        if self.settings.load.is_some_and(|load| load.covers(recent)) {
+            return PhaseSet::NONE;
+        }
         let witness = negative_sequence_way(recent, self.settings.reach);
         if witness.is_some_and(|way| way != self.settings.way) {
             return PhaseSet::NONE;
@@ -372,6 +378,7 @@ mod tests {
             current_a_min: 100.0,
             healthy_v: 40_000.0,
             delay: Duration::from_millis(20),
+            load: None,
         })
     }
 

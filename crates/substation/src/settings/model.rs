@@ -11,8 +11,9 @@ use super::subscriptions::Subscription;
 use crate::protection::recent::Transformers;
 use crate::protection::trip::Matrix;
 use crate::protection::{
-    admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
-    overcurrent, power_swing, voltage,
+    admittance, breaker_failure, broken_conductor, ct_supervision, differential, direction,
+    distance, frequency_limit, frequency_rate, fuse_failure, overcurrent, power, power_swing,
+    voltage,
 };
 
 /// All settings of a relay.
@@ -71,7 +72,8 @@ pub struct Element {
     /// Streams that it looks at, one for each side.
     pub streams: Vec<String>,
     pub function: Function,
-    /// Elements that block it while they see something: a blown fuse, a power swing.
+    /// Elements that block it while they see something: a blown fuse, a power swing, a current
+    /// transformer that failed.
     pub guards: Vec<String>,
 }
 
@@ -82,6 +84,8 @@ pub enum Quantity {
     Phases,
     /// The residual current: 50N, 51N.
     Residual,
+    /// The negative sequence current, `I2`: 46.
+    NegativeSequence,
 }
 
 /// What an element does, with its settings.
@@ -110,6 +114,10 @@ pub enum Function {
     },
     FuseFailure(fuse_failure::Settings),
     PowerSwing(power_swing::Settings),
+    BrokenConductor(broken_conductor::Settings),
+    FrequencyRate(frequency_rate::Settings),
+    Power(power::Settings),
+    CtSupervision(ct_supervision::Settings),
 }
 
 /// A GOOSE message that the relay publishes.

@@ -6,10 +6,14 @@ use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Key, Table, key};
 use ::settings::units::Dimension::{Angle, Number, Portion, Voltage};
 
-use super::{DELAY_MAX, FUSE_GUARD, PICK_UP_A, STREAM, WAY, function, way};
+use super::{
+    AMPERES, CT_GUARD, DELAY, DELAY_MAX, FUSE_GUARD, PICK_UP_A, STREAM, WAY, function, way,
+};
+use crate::protection::broken_conductor;
 use crate::protection::curve::{Curve, Reset};
 use crate::protection::direction::{self, Polarisation};
 use crate::protection::overcurrent::{self, Timing};
+use crate::settings::model::Quantity;
 
 const CURVES: [&str; Curve::ALL.len()] = {
     let mut names = [""; Curve::ALL.len()];
@@ -33,19 +37,22 @@ const SECOND_HARMONIC: Key = key(
 );
 const OF: Key = key("of", Choice(&["phases", "residual"]), Default("phases"), "phase, or `3 I0`");
 
+const QUANTITIES: [&str; 3] = ["phases", "residual", "negative_sequence"];
+
 pub(super) static OVERCURRENT: Table = Table {
     what: "an overcurrent element",
     name: "overcurrent",
     keys: &[
         function(&["overcurrent"]),
         STREAM,
-        OF,
+        key("of", Choice(&QUANTITIES), Default("phases"), "phase, `3 I0`, or `I2`"),
         PICK_UP_A,
         DEFINITE,
         CURVE,
         K,
         RESET,
         SECOND_HARMONIC,
+        CT_GUARD,
     ],
 };
 
@@ -66,8 +73,31 @@ pub(super) static DIRECTIONAL_OVERCURRENT: Table = Table {
         key("characteristic", Within(Angle, -90.0, 90.0), Required, "by which current lags"),
         key("polarising_min", Within(Voltage, 1.0, 1e5), Required, "primary voltage that it needs"),
         FUSE_GUARD,
+        CT_GUARD,
     ],
 };
+
+pub(super) static BROKEN_CONDUCTOR: Table = Table {
+    what: "a broken conductor element",
+    name: "broken_conductor",
+    keys: &[
+        function(&["broken_conductor"]),
+        STREAM,
+        key("ratio", Within(Portion, 0.1, 1.0), Required, "`I2 / I1` above which it starts"),
+        key("current_min", AMPERES, Required, "primary `I1` that it needs"),
+        DELAY,
+        CT_GUARD,
+    ],
+};
+
+/// Which current an overcurrent element compares.
+pub(super) fn quantity(map: &Mapping<'_>) -> Quantity {
+    match map.choice("of").map(|word| word.value) {
+        Some("residual") => Quantity::Residual,
+        Some("negative_sequence") => Quantity::NegativeSequence,
+        _ => Quantity::Phases,
+    }
+}
 
 pub(super) fn overcurrent_settings(map: &Mapping<'_>) -> Option<overcurrent::Settings> {
     let timing = match (map.has("delay"), map.has("curve")) {
@@ -84,6 +114,10 @@ pub(super) fn overcurrent_settings(map: &Mapping<'_>) -> Option<overcurrent::Set
             None
         }
     };
+    if map.is("of", "phases") {
+        let what = "a current that is missing does not mislead phases";
+        map.refuse(&["ct_supervision"], what);
+    }
     Some(overcurrent::Settings {
         pick_up_a: map.quantity("pick_up")?,
         timing: timing?,
@@ -106,5 +140,13 @@ pub(super) fn directional(map: &Mapping<'_>) -> Option<direction::Settings> {
         polarisation: if is_residual { Polarisation::Residual } else { Polarisation::Phases },
         characteristic_deg: map.quantity("characteristic")?,
         polarising_v_min: map.quantity("polarising_min")?,
+    })
+}
+
+pub(super) fn broken_conductor(map: &Mapping<'_>) -> Option<broken_conductor::Settings> {
+    Some(broken_conductor::Settings {
+        ratio: map.quantity("ratio")?,
+        current_a_min: map.quantity("current_min")?,
+        delay: map.time("delay")?,
     })
 }

@@ -6,7 +6,7 @@ use ::settings::table::Shape::{Several, Within};
 use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Admittance, Angle, Number, Portion, Time, Voltage};
 
-use super::{AMPERES, DELAY, FUSE_GUARD, PICK_UP_A, STREAM, function};
+use super::{AMPERES, CT_GUARD, DELAY, FUSE_GUARD, PICK_UP_A, STREAM, function};
 use crate::protection::{admittance, breaker_failure, differential};
 use crate::settings::model::Function;
 use crate::settings::names::Names;
@@ -29,6 +29,7 @@ pub(super) static DIFFERENTIAL: Table = Table {
         key("rated", Several(&AMPERES), Required, "primary current of each side"),
         key("charging", Within(Admittance, 0.0, 0.1), Default("0 S"), "primary, capacitive"),
         key("clocks", Several(&Within(Number, 0.0, 11.0)), Optional, "hours by which a side lags"),
+        CT_GUARD,
     ],
 };
 

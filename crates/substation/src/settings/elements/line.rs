@@ -7,8 +7,11 @@ use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Angle, Number, Time};
 
-use super::{CURRENT_MIN, DELAY, FUSE_GUARD, HEALTHY, OHMS, STREAM, VOLTS, WAY, function, way};
+use super::{
+    CT_GUARD, CURRENT_MIN, DELAY, FUSE_GUARD, HEALTHY, OHMS, STREAM, VOLTS, WAY, function, way,
+};
 use crate::protection::distance::Shape;
+use crate::protection::load::Load;
 use crate::protection::{Complex, Degrees, distance, fuse_failure, power_swing};
 use crate::settings::texts::TEXT;
 
@@ -40,6 +43,9 @@ pub(super) static DISTANCE: Table = Table {
         DELAY,
         FUSE_GUARD,
         key("power_swing", TEXT, Optional, "element that blocks it during power swings"),
+        key("load_resistance", OHMS, Optional, "primary, the least of load, positive sequence"),
+        key("load_angle", Within(Angle, 10.0, 60.0), Optional, "the largest of load"),
+        CT_GUARD,
     ],
 };
 
@@ -88,6 +94,14 @@ pub(super) fn distance_settings(map: &Mapping<'_>) -> Option<distance::Settings>
             }
         }
     };
+    if map.has("load_resistance") || map.has("load_angle") {
+        map.require(&["load_resistance", "load_angle"]);
+    }
+    let region = map.quantity("load_resistance").zip(map.quantity("load_angle"));
+    if region.is_some_and(|(_, angle_deg)| angle_deg >= map.quantity("angle").unwrap_or(90.0)) {
+        let what = "faults of all phases on the line have such an angle too";
+        map.wrong("load_angle", what, "make it less than `angle`, by 20 degrees or more");
+    }
     let polar =
         |magnitude, angle| Some(Complex::polar_deg(map.quantity(magnitude)?, map.quantity(angle)?));
     Some(distance::Settings {
@@ -98,6 +112,7 @@ pub(super) fn distance_settings(map: &Mapping<'_>) -> Option<distance::Settings>
         current_a_min: map.quantity("current_min")?,
         healthy_v: map.quantity("healthy")?,
         delay: map.time("delay")?,
+        load: region.map(|(resistance_ohm, angle_deg)| Load { resistance_ohm, angle_deg }),
     })
 }
 

@@ -7,6 +7,8 @@
 mod current;
 mod equipment;
 mod line;
+mod power;
+mod supervision;
 mod voltage;
 
 use std::collections::BTreeMap;
@@ -17,7 +19,7 @@ use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Forms, Key, Shape, key};
 use ::settings::units::Dimension::{Current, Impedance, Time, Voltage};
 
-use super::model::{Element, Function, Quantity};
+use super::model::{Element, Function};
 use super::names::Names;
 use super::texts::{TEXT, known};
 use crate::protection::direction::Way;
@@ -36,6 +38,10 @@ pub(super) static ELEMENT: Forms = Forms {
         &equipment::BREAKER_FAILURE,
         &line::FUSE_FAILURE,
         &line::POWER_SWING,
+        &current::BROKEN_CONDUCTOR,
+        &voltage::FREQUENCY_RATE,
+        &power::POWER,
+        &supervision::CT_SUPERVISION,
     ],
 };
 
@@ -50,6 +56,8 @@ const DELAY: Key = key("delay", DELAY_MAX, Required, "from start to operation");
 const WAY: Key = key("way", Choice(&["forward", "reverse"]), Required, "where it looks");
 const FUSE_GUARD: Key =
     key("fuse_failure", TEXT, Optional, "element that blocks it while voltages are not trusted");
+const CT_GUARD: Key =
+    key("ct_supervision", TEXT, Optional, "element that blocks it while currents are not trusted");
 const CURRENT_MIN: Key = key("current_min", AMPERES, Required, "primary current that it needs");
 const HEALTHY: Key = key("healthy", VOLTS, Required, "primary voltage of a whole phase");
 
@@ -73,11 +81,8 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
     };
     let guards = guards(map, names);
     let function = match map.table.name {
-        "overcurrent" => current::overcurrent_settings(map).map(|settings| {
-            let is_residual = map.is("of", "residual");
-            let of = if is_residual { Quantity::Residual } else { Quantity::Phases };
-            Function::Overcurrent { of, settings }
-        }),
+        "overcurrent" => current::overcurrent_settings(map)
+            .map(|settings| Function::Overcurrent { of: current::quantity(map), settings }),
         "directional_overcurrent" => current::directional(map).map(Function::Directional),
         "voltage" => voltage::voltage_settings(map).map(Function::Voltage),
         "frequency" => voltage::frequency(map).map(Function::Frequency),
@@ -86,6 +91,10 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "admittance" => equipment::admittance_settings(map).map(Function::Admittance),
         "fuse_failure" => line::fuse_failure_settings(map).map(Function::FuseFailure),
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
+        "broken_conductor" => current::broken_conductor(map).map(Function::BrokenConductor),
+        "frequency_rate" => voltage::frequency_rate(map).map(Function::FrequencyRate),
+        "power" => power::settings(map).map(Function::Power),
+        "ct_supervision" => supervision::ct_supervision(map).map(Function::CtSupervision),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
@@ -95,17 +104,21 @@ fn way(map: &Mapping<'_>) -> Way {
     if map.is("way", "forward") { Way::Forward } else { Way::Reverse }
 }
 
-/// Elements on the same stream that block this one; those that look at voltages may have them.
+/// Elements on the same stream, or on one of several, that block this one.
 fn guards(map: &Mapping<'_>, names: &Names<'_>) -> Vec<String> {
     let guard = |kind: &&str| {
         map.table.find(kind)?;
-        let stream = map.text("stream")?.value;
-        let there = names.elements_with(kind, Some(&stream));
+        let streams: Vec<String> = match map.table.find("stream") {
+            Some(_) => map.text("stream").into_iter().map(|name| name.value).collect(),
+            None => map.parse_all("streams", |text| Ok(text.to_owned())),
+        };
+        let on = |stream: &String| names.elements_with(kind, Some(stream));
+        let there: Vec<&str> = streams.iter().flat_map(on).collect();
         let what = [
             &*format!("element with `function: {kind}` on its stream"),
             &*format!("elements with `function: {kind}` on its stream"),
         ];
         Some(map.parse(kind, |text| known(text, what, &there))?.value)
     };
-    ["fuse_failure", "power_swing"].iter().filter_map(guard).collect()
+    ["fuse_failure", "power_swing", "ct_supervision"].iter().filter_map(guard).collect()
 }
