@@ -28,6 +28,7 @@ pub mod plausible;
 pub mod power_swing;
 pub mod recent;
 pub mod space_vector;
+pub mod switch_onto_fault;
 mod symmetrical;
 mod timing;
 pub mod trip;
