@@ -30,9 +30,11 @@ pub mod recent;
 pub mod space_vector;
 pub mod switch_onto_fault;
 mod symmetrical;
+pub mod teleprotection;
 mod timing;
 pub mod trip;
 pub mod voltage;
+pub mod weak_infeed;
 
 pub use complex::{Complex, Degrees};
 pub use filter::{Filter, Offset, Rms, Window};
