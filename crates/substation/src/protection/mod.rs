@@ -10,6 +10,7 @@
 pub mod admittance;
 pub mod breaker;
 pub mod breaker_failure;
+pub mod breaker_supervision;
 mod complex;
 pub mod curve;
 pub mod differential;
