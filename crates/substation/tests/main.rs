@@ -3,6 +3,7 @@ mod curves;
 mod engine;
 mod faults;
 mod lines;
+mod logic;
 mod merging_unit;
 mod phasors;
 mod scl;

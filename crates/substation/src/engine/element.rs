@@ -1,11 +1,10 @@
 //! One element as settings made it, and where it gets what it looks at.
 
-use std::collections::BTreeMap;
-
 use iec61850::SampleTime;
 
-use super::inputs::Inputs;
-use super::stream::{CURRENTS, Subscribed, VOLTAGES};
+use super::context::{Context, place};
+use super::logic::{Logic, View};
+use super::stream::{CURRENTS, Subscribed, VOLTAGES, current};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
 use crate::protection::differential::{Differential, Side};
@@ -13,7 +12,7 @@ use crate::protection::direction::Directional;
 use crate::protection::distance::Distance;
 use crate::protection::frequency_limit::Frequency;
 use crate::protection::fuse_failure::FuseFailure;
-use crate::protection::overcurrent::{Current, Overcurrent};
+use crate::protection::overcurrent::Overcurrent;
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
@@ -48,6 +47,7 @@ enum Kind {
     },
     FuseFailure(FuseFailure),
     PowerSwing(PowerSwing),
+    Logic(Logic),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -57,32 +57,19 @@ pub(super) enum Rank {
     Guard,
     /// Looks at streams, whatever other elements say.
     Measuring,
+    /// Looks at what elements say that measure, at the same step.
+    Logic,
 }
 
 impl Rank {
-    pub(super) const ALL: [Self; 2] = [Self::Guard, Self::Measuring];
-}
-
-/// What an element may look at beside its streams.
-#[derive(Debug)]
-pub(super) struct Context<'e> {
-    pub(super) inputs: &'e Inputs,
-    /// An element that blocks it sees something.
-    pub(super) is_guarded: bool,
-    /// What all elements say: those of earlier ranks now, others at the step before.
-    #[allow(dead_code)]
-    pub(super) decisions: &'e [Decision],
-    /// Breakers that were tripped at the step before.
-    pub(super) tripped: &'e [bool],
-    /// Whether breakers are closed, where that is known.
-    #[allow(dead_code)]
-    pub(super) positions: &'e [Option<bool>],
+    pub(super) const ALL: [Self; 3] = [Self::Guard, Self::Measuring, Self::Logic];
 }
 
 impl Running {
     pub(super) const fn rank(&self) -> Rank {
         match self.kind {
             Kind::FuseFailure(_) | Kind::PowerSwing(_) => Rank::Guard,
+            Kind::Logic(_) => Rank::Logic,
             _ => Rank::Measuring,
         }
     }
@@ -110,6 +97,11 @@ impl Running {
             },
             Function::FuseFailure(settings) => Kind::FuseFailure(FuseFailure::new(*settings)),
             Function::PowerSwing(settings) => Kind::PowerSwing(PowerSwing::new(*settings)),
+            Function::SwitchOntoFault(_)
+            | Function::Teleprotection(_)
+            | Function::BreakerSupervision { .. } => {
+                Kind::Logic(Logic::new(&element.function, protection))
+            }
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -121,6 +113,10 @@ impl Running {
         streams: &mut [Subscribed],
         context: &Context<'_>,
     ) -> Decision {
+        if let Kind::Logic(logic) = &mut self.kind {
+            let stream = self.streams.first().and_then(|stream| streams.get(*stream));
+            return logic.step(&View { now, stream, context });
+        }
         let is_blocked = context.is_guarded || context.inputs.is(Input::Block);
         let stream = self.streams.first().copied().filter(|_| !is_blocked);
         if let Kind::Differential { element, rated, charging_s, sides } = &mut self.kind {
@@ -172,8 +168,8 @@ impl Running {
                 let orders = element.update(now, trip, current_a);
                 Decision::new(orders.retrip, orders.backup)
             }
-            Kind::Differential { .. } | Kind::Admittance(_) => {
-                unreachable!("these two were served above")
+            Kind::Differential { .. } | Kind::Admittance(_) | Kind::Logic(_) => {
+                unreachable!("these were served above")
             }
         }
     }
@@ -182,32 +178,17 @@ impl Running {
 impl Running {
     /// Whether its streams can be trusted in the channels that it looks at.
     pub(super) fn sees(&self, streams: &[Subscribed]) -> bool {
-        let channels: &[_] = match self.kind {
+        let channels: &[_] = match &self.kind {
             Kind::Overcurrent(..) | Kind::Differential { .. } | Kind::BreakerFailure { .. } => {
                 &[CURRENTS]
             }
             Kind::Voltage(_) | Kind::Frequency(_) => &[VOLTAGES],
+            Kind::Logic(logic) => return logic.sees(),
             _ => &[CURRENTS, VOLTAGES],
         };
         let mut places = self.streams.iter();
         places.all(|place| streams.get(*place).is_some_and(|s| s.measured(channels).is_some()))
     }
-}
-
-fn current(of: Quantity, measured: &Measured) -> Current {
-    let value = |phasors: [Complex; 3]| match of {
-        Quantity::Phases => phasors.map(Complex::norm).into_iter().fold(0.0, f64::max),
-        Quantity::Residual => phasors.into_iter().sum::<Complex>().norm(),
-    };
-    Current {
-        fundamental_a: value(measured.bay.currents),
-        second_harmonic_a: value(measured.bay.second_harmonics),
-    }
-}
-
-/// The place of what settings name, in the order of names.
-pub(super) fn place<T>(named: &BTreeMap<String, T>, name: &str) -> Option<usize> {
-    named.keys().position(|known| known == name)
 }
 
 /// Collects all sides of a differential element; `None` if one of them is missing, or if the charging

@@ -12,8 +12,9 @@ use super::arrival::Arrival;
 use crate::protection::admittance::Residual;
 use crate::protection::differential::Side;
 use crate::protection::measure::CHANNELS;
+use crate::protection::overcurrent::Current;
 use crate::protection::{Complex, Measured, Measuring};
-use crate::settings::{Stream, SynchronisationNeeded};
+use crate::settings::{Quantity, Stream, SynchronisationNeeded};
 
 /// A of one bit of a current and V of one bit of a voltage (9-2LE).
 const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];
@@ -146,6 +147,18 @@ impl Subscribed {
             SynchronisationNeeded::Local => self.synchronisation.is_synchronised(),
             SynchronisationNeeded::Global => self.synchronisation == Synchronisation::Global,
         }
+    }
+}
+
+/// The largest of the phases, or what is left of their sum.
+pub(super) fn current(of: Quantity, measured: &Measured) -> Current {
+    let value = |phasors: [Complex; 3]| match of {
+        Quantity::Phases => phasors.map(Complex::norm).into_iter().fold(0.0, f64::max),
+        Quantity::Residual => phasors.into_iter().sum::<Complex>().norm(),
+    };
+    Current {
+        fundamental_a: value(measured.bay.currents),
+        second_harmonic_a: value(measured.bay.second_harmonics),
     }
 }
 

@@ -10,8 +10,9 @@ use super::host::Host;
 use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
-    admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
-    overcurrent, power_swing, voltage,
+    admittance, breaker_failure, breaker_supervision, differential, direction, distance,
+    frequency_limit, fuse_failure, overcurrent, power_swing, switch_onto_fault, teleprotection,
+    voltage,
 };
 
 /// All settings of a relay.
@@ -108,6 +109,36 @@ pub enum Function {
     },
     FuseFailure(fuse_failure::Settings),
     PowerSwing(power_swing::Settings),
+    SwitchOntoFault(SwitchOnto),
+    Teleprotection(Pilot),
+    BreakerSupervision {
+        breaker: String,
+        settings: breaker_supervision::Settings,
+    },
+}
+
+/// A switch-onto-fault element, and what it looks at by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SwitchOnto {
+    /// Whose position tells that the line is off.
+    pub breaker: Option<String>,
+    /// Elements whose start it takes for a fault of the line.
+    pub elements: Vec<String>,
+    pub settings: switch_onto_fault::Settings,
+}
+
+/// A teleprotection element, and what it looks at by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pilot {
+    /// Which a weak end does not trip when it is open.
+    pub breaker: Option<String>,
+    /// Elements that look ahead, beyond the line.
+    pub forward: Vec<String>,
+    /// Elements that look ahead no further than the line.
+    pub underreaching: Vec<String>,
+    /// Elements that look behind.
+    pub reverse: Vec<String>,
+    pub settings: teleprotection::Settings,
 }
 
 /// A GOOSE message that the relay publishes.

@@ -7,6 +7,7 @@
 mod current;
 mod equipment;
 mod line;
+mod logic;
 mod voltage;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,9 @@ pub(super) static ELEMENT: Forms = Forms {
         &equipment::BREAKER_FAILURE,
         &line::FUSE_FAILURE,
         &line::POWER_SWING,
+        &logic::SWITCH_ONTO_FAULT,
+        &logic::TELEPROTECTION,
+        &logic::BREAKER_SUPERVISION,
     ],
 };
 
@@ -59,7 +63,9 @@ const fn function(word: &'static [&'static str; 1]) -> Key {
 }
 
 pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Element> {
-    top.by_name("elements", |cursor| element(&cursor.form()?, names))
+    let mut elements = top.by_name("elements", |cursor| element(&cursor.form()?, names));
+    logic::after(top, names, &mut elements);
+    elements
 }
 
 fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
@@ -86,6 +92,9 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "admittance" => equipment::admittance_settings(map).map(Function::Admittance),
         "fuse_failure" => line::fuse_failure_settings(map).map(Function::FuseFailure),
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
+        "switch_onto_fault" => logic::switch_onto(map, names).map(Function::SwitchOntoFault),
+        "teleprotection" => logic::pilot(map, names).map(Function::Teleprotection),
+        "breaker_supervision" => logic::breaker_supervision(map, names),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
