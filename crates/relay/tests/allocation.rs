@@ -39,11 +39,18 @@ static ALLOCATOR: Counting = Counting;
 
 /// Every kind of element at once, on the feeder's stream.
 const SETTINGS: &str = include_str!("../../substation/tests/data/relay.yaml");
+/// Those that look at others.
+const LINE: &str = include_str!("../../substation/tests/data/line.yaml");
 
 /// Runs a relay on a feeder of this frequency whose fault comes at that time; samples between
 /// `gap` are lost. Answers all changes and how often memory was asked for.
-fn run(frequency_hz: f64, fault_at_s: f64, gap: std::ops::Range<u32>) -> (Vec<(u32, Change)>, u64) {
-    let text = SETTINGS.replace("sv_id: MU02", "sv_id: MU99");
+fn run(
+    settings: &str,
+    frequency_hz: f64,
+    fault_at_s: f64,
+    gap: std::ops::Range<u32>,
+) -> (Vec<(u32, Change)>, u64) {
+    let text = settings.replace("sv_id: MU02", "sv_id: MU99");
     let relay = settings::read("relay.yaml", &text).expect("the settings are good");
     let mut engine = Engine::new(&relay.protection);
     let unit = MergingUnit::new(1, Some(fault_at_s), frequency_hz);
@@ -67,8 +74,10 @@ fn run(frequency_hz: f64, fault_at_s: f64, gap: std::ops::Range<u32>) -> (Vec<(u
 
 #[test]
 fn a_relay_asks_for_no_memory_and_trips() {
-    for frequency_hz in [50.0, 49.3, 51.7] {
-        let (changes, asked) = run(frequency_hz, 1.0, 0..0);
+    for (settings, frequency_hz) in
+        [(SETTINGS, 50.0), (SETTINGS, 49.3), (SETTINGS, 51.7), (LINE, 50.0)]
+    {
+        let (changes, asked) = run(settings, frequency_hz, 1.0, 0..0);
         assert_eq!(asked, 0, "at {frequency_hz} Hz");
         // The place of Q0 among the breakers is 0; the fault begins at sample 4000.
         let trip = changes.iter().find(|(_, change)| *change == Change::Trip(0, true));
@@ -79,7 +88,7 @@ fn a_relay_asks_for_no_memory_and_trips() {
 
 #[test]
 fn a_stream_that_breaks_off_at_the_fault_trips_nothing() {
-    let (changes, asked) = run(50.0, 1.0, RATE - 20..RATE * 2);
+    let (changes, asked) = run(SETTINGS, 50.0, 1.0, RATE - 20..RATE * 2);
     assert_eq!(asked, 0);
     assert!(changes.iter().any(|(_, change)| *change == Change::Stream(0, State::Invalid)));
     assert!(!changes.iter().any(|(_, change)| matches!(change, Change::Trip(_, true))));

@@ -26,7 +26,11 @@ fn page(name: &str) -> PathBuf {
 }
 
 fn examples(name: &str) -> Vec<String> {
-    let page = fs::read_to_string(page(name)).expect("it is there");
+    examples_of(&page(name))
+}
+
+fn examples_of(page: &Path) -> Vec<String> {
+    let page = fs::read_to_string(page).expect("it is there");
     let blocks = page.split("```yaml\n").skip(1);
     blocks.map(|block| block.split_once("```").expect("it ends").0.to_owned()).collect()
 }
@@ -73,6 +77,14 @@ fn each_key_is_on_its_page_as_its_table_has_it() {
     }
 }
 
+#[test]
+fn the_line_of_the_guide_is_read() {
+    let [line] = &examples_of(&repository().join("docs/relay.md"))[..] else { panic!("one") };
+    let line = relay::read("line.yaml", line).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(line.protection.elements["POTT"].guards, ["FF", "PS"]);
+    assert_eq!(line.protection.trips.elements_by_breaker["Q0"].len(), 4);
+}
+
 /// By a validator of others: the schemas are some, settings of scenarios, tests and pages pass, and
 /// each stops passing once a key is added that nobody knows.
 #[test]
@@ -87,7 +99,15 @@ fn settings_pass_their_schemas() {
     let alone = read(resilient, "relay.yaml").replace("PICK_UP", "500 A");
     let (node, unit) = ("node.yaml", "merging_unit.yaml");
     let kinds = [
-        ("relay", vec![read(feeder, "relay.yaml"), read(data, "relay.yaml"), alone]),
+        (
+            "relay",
+            vec![
+                read(feeder, "relay.yaml"),
+                read(data, "relay.yaml"),
+                read(data, "line.yaml"),
+                alone,
+            ],
+        ),
         ("node", vec![read(resilient, node), quorum[0].clone()]),
         ("breaker", vec![read(resilient, "breaker.yaml"), quorum[1].clone()]),
         ("rejuvenate", vec![quorum[2].clone()]),
@@ -95,7 +115,9 @@ fn settings_pass_their_schemas() {
     ];
     let judged = kinds.map(|(kind, mut texts)| {
         texts.extend(match kind {
-            "relay" => examples("relay.md"),
+            "relay" => {
+                [examples("relay.md"), examples_of(&repository().join("docs/relay.md"))].concat()
+            }
             "merging-unit" => examples("merging-unit.md"),
             _ => Vec::new(),
         });

@@ -13,4 +13,5 @@ mod process_bus;
 mod quorum;
 mod relay;
 mod support;
+mod teleprotection;
 mod wiring;

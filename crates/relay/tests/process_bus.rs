@@ -88,19 +88,19 @@ fn fault() -> bool {
 }
 
 /// The end of a relay: its summary and its records.
-fn end(relay: Relay) -> (Value, Vec<Value>) {
+pub(crate) fn end(relay: Relay) -> (Value, Vec<Value>) {
     relay.interrupt();
     relay.finish()
 }
 
 /// When the first such record was written.
-fn at(records: &[Value], key: &str, name: &str) -> Option<i64> {
+pub(crate) fn at(records: &[Value], key: &str, name: &str) -> Option<i64> {
     let on = |line: &&Value| line[key] == *name && line["on"] == true;
     records.iter().find(on).and_then(|line| line["realtime_ns"].as_i64())
 }
 
 /// Whether this host let the relays act in the time that they leave each other.
-fn is_measured(of_what: &str, published: bool, summaries: [&Value; 2]) -> bool {
+pub(crate) fn is_measured(of_what: &str, published: bool, summaries: [&Value; 2]) -> bool {
     let still = |summary: &&Value| {
         ["canary", "wakeup", "receive"]
             .iter()

@@ -7,6 +7,7 @@ use std::time::Duration;
 use iec61850::SampleTime;
 use substation::protection::frequency_rate::{FrequencyRate, Seen, Settings, Trend};
 use substation::protection::measure::CHANNELS;
+use substation::protection::recent::Transformers;
 use substation::protection::{Measuring, Sequence};
 
 const RATE: u32 = 4000;
@@ -17,7 +18,7 @@ type Wave<'w> = &'w dyn Fn(f64) -> (f64, f64);
 
 /// Calls with what is measured each millisecond for so long.
 fn measure(seconds: f64, wave: Wave<'_>, mut each: impl FnMut(SampleTime, Seen)) {
-    let mut measuring = Measuring::new(RATE, 50.0, 100.0, 20.0);
+    let mut measuring = Measuring::new((RATE, 50.0), Transformers::Capacitive, (100.0, 20.0));
     for number in 0..(seconds * f64::from(RATE)) as u32 {
         let (turns, share) = wave(f64::from(number) / f64::from(RATE));
         let mut sample = [0.0; CHANNELS];

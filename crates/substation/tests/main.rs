@@ -4,6 +4,7 @@ mod engine;
 mod faults;
 mod frequency_rate;
 mod lines;
+mod logic;
 mod merging_unit;
 mod phasors;
 mod scl;

@@ -12,3 +12,5 @@ pub mod transformer;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod two_ends;

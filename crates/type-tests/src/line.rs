@@ -121,13 +121,22 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fault {
     pub kind: Kind,
-    /// Where, as a share of the line; below zero behind the relay, as a share of the source there.
+    /// Where, as a share of the line; below zero behind the relay, and above one beyond the line, as a
+    /// share of the source there.
     pub place: f64,
     pub begin_s: f64,
     /// Of each connected phase, in ohm.
     pub resistance_ohm: f64,
     /// What the connected phases share to earth, in ohm.
     pub earth_ohm: f64,
+}
+
+impl Fault {
+    /// The same, as the relay at the far end has it.
+    #[must_use]
+    pub fn mirrored(self) -> Self {
+        Self { place: 1.0 - self.place, ..self }
+    }
 }
 
 /// A line with its two sources; the relay is at the near end and looks into the line.
@@ -176,6 +185,12 @@ impl Line {
         waves.extend(self.near.disturbing.iter().map(|(hz, v)| (omega(*hz), *v, Complex::ZERO)));
         waves.extend(self.far.disturbing.iter().map(|(hz, v)| (omega(*hz), Complex::ZERO, *v)));
         waves
+    }
+
+    /// The same line, as the relay at the far end has it.
+    #[must_use]
+    pub fn mirrored(&self) -> Self {
+        Self { near: self.far.clone(), far: self.near.clone(), ..self.clone() }
     }
 
     /// What the relay sees: `count` samples at `rate` a second, from time zero.
@@ -286,9 +301,11 @@ impl Faulted {
     fn new(line: &Line, fault: &Fault, relay_currents: Vector3<f64>) -> Self {
         let is_left = fault.place >= 0.0;
         let (left, right, between) = if is_left {
-            let left = line.near.impedance.plus(line.impedance.times(fault.place));
-            let right = line.impedance.times(1.0 - fault.place).plus(line.far.impedance);
-            (left, right, line.near.impedance)
+            let (on_line, beyond) = (fault.place.min(1.0), (fault.place - 1.0).max(0.0));
+            let left = line.near.impedance.plus(line.impedance.times(on_line));
+            let right = line.impedance.times(1.0 - on_line);
+            let far = line.far.impedance;
+            (left.plus(far.times(beyond)), right.plus(far.times(1.0 - beyond)), line.near.impedance)
         } else {
             let behind = -fault.place;
             let left = line.near.impedance.times(1.0 - behind);
@@ -441,6 +458,23 @@ mod tests {
                     Kind::ThreeEarth => volts.iter().map(|v| v.abs()).sum(),
                 };
                 assert!(left < 1.0, "{kind:?}: {left} V at {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_flows_into_the_line_at_one_end_flows_out_at_the_other_unless_the_line_is_faulty() {
+        for (place, is_faulty) in [(-0.3, false), (0.4, true), (1.3, false)] {
+            for kind in Kind::ALL {
+                let (begin_s, resistance_ohm) = (0.05, 0.5);
+                let fault = Fault { kind, place, begin_s, resistance_ohm, earth_ohm: 1.0 };
+                let near = line().samples(Some(&fault), 4000.0, 400);
+                let far = line().mirrored().samples(Some(&fault.mirrored()), 4000.0, 400);
+                let left = |(near, far): (&Sample, &Sample)| {
+                    (0..3).map(|p| (near.currents[p] + far.currents[p]).abs()).fold(0.0, f64::max)
+                };
+                let most = near.iter().zip(&far).map(left).fold(0.0, f64::max);
+                assert_eq!(most > 1e-3, is_faulty, "{kind:?} at {place}: {most} A");
             }
         }
     }

@@ -97,7 +97,7 @@ impl UnderTest {
     }
 }
 
-fn arrival(number: usize, sample: &Sample, rate: u32, at_s: f64) -> Arrival {
+pub(crate) fn arrival(number: usize, sample: &Sample, rate: u32, at_s: f64) -> Arrival {
     let raw = |value: f64, unit: f64| {
         let value = (value / unit).round() as i32;
         Raw { value, quality: Quality::GOOD }.to_octets()

@@ -1,11 +1,10 @@
 //! One element as settings made it, and where it gets what it looks at.
 
-use std::collections::BTreeMap;
-
 use iec61850::SampleTime;
 
-use super::inputs::Inputs;
-use super::stream::{CURRENTS, Subscribed, VOLTAGES};
+use super::context::{Context, place};
+use super::logic::{Logic, View};
+use super::stream::{CURRENTS, Subscribed, VOLTAGES, current};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
 use crate::protection::broken_conductor::BrokenConductor;
@@ -16,11 +15,11 @@ use crate::protection::distance::Distance;
 use crate::protection::frequency_limit::Frequency;
 use crate::protection::frequency_rate::{FrequencyRate, Seen};
 use crate::protection::fuse_failure::FuseFailure;
-use crate::protection::overcurrent::{Current, Overcurrent};
+use crate::protection::overcurrent::Overcurrent;
 use crate::protection::power::Power;
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
-use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
+use crate::protection::{Decision, Measured, PhaseSet, Sequence};
 use crate::settings::{Element, Function, Input, Protection, Quantity};
 
 /// An element that runs.
@@ -56,6 +55,7 @@ enum Kind {
     FrequencyRate(Box<FrequencyRate>),
     Power(Power),
     CtSupervision(CtSupervision),
+    Logic(Logic),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -65,32 +65,19 @@ pub(super) enum Rank {
     Guard,
     /// Looks at streams, whatever other elements say.
     Measuring,
+    /// Looks at what elements say that measure, at the same step.
+    Logic,
 }
 
 impl Rank {
-    pub(super) const ALL: [Self; 2] = [Self::Guard, Self::Measuring];
-}
-
-/// What an element may look at beside its streams.
-#[derive(Debug)]
-pub(super) struct Context<'e> {
-    pub(super) inputs: &'e Inputs,
-    /// An element that blocks it sees something.
-    pub(super) is_guarded: bool,
-    /// What all elements say: those of earlier ranks now, others at the step before.
-    #[allow(dead_code)]
-    pub(super) decisions: &'e [Decision],
-    /// Breakers that were tripped at the step before.
-    pub(super) tripped: &'e [bool],
-    /// Whether breakers are closed, where that is known.
-    #[allow(dead_code)]
-    pub(super) positions: &'e [Option<bool>],
+    pub(super) const ALL: [Self; 3] = [Self::Guard, Self::Measuring, Self::Logic];
 }
 
 impl Running {
     pub(super) const fn rank(&self) -> Rank {
         match self.kind {
             Kind::FuseFailure(_) | Kind::PowerSwing(_) | Kind::CtSupervision(_) => Rank::Guard,
+            Kind::Logic(_) => Rank::Logic,
             _ => Rank::Measuring,
         }
     }
@@ -126,6 +113,11 @@ impl Running {
             }
             Function::Power(settings) => Kind::Power(Power::new(*settings)),
             Function::CtSupervision(settings) => Kind::CtSupervision(CtSupervision::new(*settings)),
+            Function::SwitchOntoFault(_)
+            | Function::Teleprotection(_)
+            | Function::BreakerSupervision { .. } => {
+                Kind::Logic(Logic::new(&element.function, protection))
+            }
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -137,6 +129,10 @@ impl Running {
         streams: &mut [Subscribed],
         context: &Context<'_>,
     ) -> Decision {
+        if let Kind::Logic(logic) = &mut self.kind {
+            let stream = self.streams.first().and_then(|stream| streams.get(*stream));
+            return logic.step(&View { now, stream, context });
+        }
         let is_blocked = context.is_guarded || context.inputs.is(Input::Block);
         let stream = self.streams.first().copied().filter(|_| !is_blocked);
         if let Kind::Differential { element, rated, charging_s, sides } = &mut self.kind {
@@ -200,8 +196,8 @@ impl Running {
             }
             Kind::Power(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::CtSupervision(element) => element.update(now, measured(&both).map(|m| &m.bay)),
-            Kind::Differential { .. } | Kind::Admittance(_) => {
-                unreachable!("these two were served above")
+            Kind::Differential { .. } | Kind::Admittance(_) | Kind::Logic(_) => {
+                unreachable!("these were served above")
             }
         }
     }
@@ -210,41 +206,18 @@ impl Running {
 impl Running {
     /// Whether its streams can be trusted in the channels that it looks at.
     pub(super) fn sees(&self, streams: &[Subscribed]) -> bool {
-        let channels: &[_] = match self.kind {
+        let channels: &[_] = match &self.kind {
             Kind::Overcurrent(..)
             | Kind::Differential { .. }
             | Kind::BreakerFailure { .. }
             | Kind::BrokenConductor(_) => &[CURRENTS],
             Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
+            Kind::Logic(logic) => return logic.sees(),
             _ => &[CURRENTS, VOLTAGES],
         };
         let mut places = self.streams.iter();
         places.all(|place| streams.get(*place).is_some_and(|s| s.measured(channels).is_some()))
     }
-}
-
-fn current(of: Quantity, measured: &Measured) -> Current {
-    let (fundamental, second) = (measured.bay.currents, measured.bay.second_harmonics);
-    let largest =
-        |phasors: [Complex; 3]| phasors.map(Complex::norm).into_iter().fold(0.0, f64::max);
-    let residual = |phasors: [Complex; 3]| phasors.into_iter().sum::<Complex>().norm();
-    let (fundamental_a, second_harmonic_a) = match of {
-        Quantity::Phases => (largest(fundamental), largest(second)),
-        Quantity::Residual => (residual(fundamental), residual(second)),
-        Quantity::NegativeSequence => {
-            // Second harmonics of a balanced current are negative sequence whole: an inrush is known by
-            // the share that they have in the phases.
-            let negative_a = Sequence::of(fundamental).negative.norm();
-            let share = largest(second) / largest(fundamental).max(f64::MIN_POSITIVE);
-            (negative_a, negative_a * share)
-        }
-    };
-    Current { fundamental_a, second_harmonic_a }
-}
-
-/// The place of what settings name, in the order of names.
-pub(super) fn place<T>(named: &BTreeMap<String, T>, name: &str) -> Option<usize> {
-    named.keys().position(|known| known == name)
 }
 
 /// Collects all sides of a differential element; `None` if one of them is missing, or if the charging

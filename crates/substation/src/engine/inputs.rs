@@ -18,7 +18,12 @@ impl Inputs {
 
     /// Whether it is said, and by somebody who is heard.
     pub(super) fn is(&self, input: Input) -> bool {
-        self.0[input as usize] == Some(true)
+        self.said(input) == Some(true)
+    }
+
+    /// What is said, by somebody who is heard.
+    pub(super) const fn said(&self, input: Input) -> Option<bool> {
+        self.0[input as usize]
     }
 }
 

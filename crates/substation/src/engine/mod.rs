@@ -7,8 +7,10 @@
 //! what it had begun, and cannot operate. Once made, nothing here asks for memory.
 
 mod arrival;
+mod context;
 mod element;
 mod inputs;
+mod logic;
 mod stream;
 
 use iec61850::SampleTime;
@@ -18,7 +20,8 @@ use crate::protection::Decision;
 use crate::protection::trip::TripLogic;
 use crate::settings::{Element, Input, Protection};
 pub use arrival::Arrival;
-use element::{Context, Rank, Running, place};
+use context::{Context, place};
+use element::{Rank, Running};
 use inputs::{Inputs, Told};
 use stream::Subscribed;
 

@@ -12,8 +12,9 @@ use super::arrival::Arrival;
 use crate::protection::admittance::Residual;
 use crate::protection::differential::Side;
 use crate::protection::measure::CHANNELS;
-use crate::protection::{Complex, Measured, Measuring};
-use crate::settings::{Stream, SynchronisationNeeded};
+use crate::protection::overcurrent::Current;
+use crate::protection::{Complex, Measured, Measuring, Sequence};
+use crate::settings::{Quantity, Stream, SynchronisationNeeded};
 
 /// A of one bit of a current and V of one bit of a voltage (9-2LE).
 const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];
@@ -151,6 +152,26 @@ impl Subscribed {
             SynchronisationNeeded::Global => self.synchronisation == Synchronisation::Global,
         }
     }
+}
+
+/// The current that an overcurrent element looks at.
+pub(super) fn current(of: Quantity, measured: &Measured) -> Current {
+    let (fundamental, second) = (measured.bay.currents, measured.bay.second_harmonics);
+    let largest =
+        |phasors: [Complex; 3]| phasors.map(Complex::norm).into_iter().fold(0.0, f64::max);
+    let residual = |phasors: [Complex; 3]| phasors.into_iter().sum::<Complex>().norm();
+    let (fundamental_a, second_harmonic_a) = match of {
+        Quantity::Phases => (largest(fundamental), largest(second)),
+        Quantity::Residual => (residual(fundamental), residual(second)),
+        Quantity::NegativeSequence => {
+            // Second harmonics of a balanced current are negative sequence whole: an inrush is known by
+            // the share that they have in the phases.
+            let negative_a = Sequence::of(fundamental).negative.norm();
+            let share = largest(second) / largest(fundamental).max(f64::MIN_POSITIVE);
+            (negative_a, negative_a * share)
+        }
+    };
+    Current { fundamental_a, second_harmonic_a }
 }
 
 /// A difference of two places in a second, the short way round.

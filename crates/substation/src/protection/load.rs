@@ -100,7 +100,7 @@ mod tests {
             shape: Shape::Quadrilateral {
                 resistance_ohm: 60.0,
                 earth_resistance_ohm: 80.0,
-                tilt_deg: 5.0,
+                tilt_deg: 0.0,
             },
             reach: Complex::new(3.0, 30.0),
             way: Way::Forward,

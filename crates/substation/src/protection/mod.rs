@@ -10,6 +10,7 @@
 pub mod admittance;
 pub mod breaker;
 pub mod breaker_failure;
+pub mod breaker_supervision;
 pub mod broken_conductor;
 mod complex;
 pub mod ct_supervision;
@@ -33,10 +34,13 @@ pub mod power;
 pub mod power_swing;
 pub mod recent;
 pub mod space_vector;
+pub mod switch_onto_fault;
 mod symmetrical;
+pub mod teleprotection;
 mod timing;
 pub mod trip;
 pub mod voltage;
+pub mod weak_infeed;
 
 pub use complex::{Complex, Degrees};
 pub use filter::{Filter, Offset, Rms, Window};

@@ -44,6 +44,13 @@ pub struct Current {
     pub second_harmonic_a: f64,
 }
 
+impl Current {
+    /// Whether its second harmonic is above this share, as when a transformer is switched on.
+    pub(super) fn is_inrush(&self, share_max: f64) -> bool {
+        self.second_harmonic_a > share_max * self.fundamental_a
+    }
+}
+
 /// An overcurrent element (50, 51).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Overcurrent {
@@ -73,7 +80,9 @@ impl Overcurrent {
 
     /// Looks at a current.
     pub fn update(&mut self, now: SampleTime, current: Option<Current>) -> Decision {
-        let Some(current) = current.filter(|current| !self.is_inrush(current)) else {
+        let share_max = self.settings.second_harmonic_max;
+        let is_inrush = |current: &Current| share_max.is_some_and(|max| current.is_inrush(max));
+        let Some(current) = current.filter(|current| !is_inrush(current)) else {
             self.level.reset();
             self.before = None;
             match &mut self.wait {
@@ -103,12 +112,6 @@ impl Overcurrent {
     pub fn phases(&self, currents: [Complex; 3]) -> PhaseSet {
         let drop_off_a = DROP_OFF_RATIO * self.settings.pick_up_a;
         PhaseSet::of(currents.map(|current| current.norm() > drop_off_a))
-    }
-
-    fn is_inrush(&self, current: &Current) -> bool {
-        self.settings
-            .second_harmonic_max
-            .is_some_and(|share| current.second_harmonic_a > share * current.fundamental_a)
     }
 }
 

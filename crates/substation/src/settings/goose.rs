@@ -96,10 +96,15 @@ fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
     let (kind, what, there) = match kind {
         "trip" => (SignalKind::Trip, ["breaker", "breakers"], &names.breakers),
         "start" => (SignalKind::Start, ["element", "elements"], &names.elements),
+        "send" => (
+            SignalKind::Start,
+            ["teleprotection element", "teleprotection elements"],
+            &names.elements_of(&["teleprotection"]),
+        ),
         "operate" => (SignalKind::Operate, ["element", "elements"], &names.elements),
         _ => {
-            let fix =
-                "write it as `trip Q0`, `start I>`, `operate I>`, `quality` or `quality of 2`";
+            let fix = "write it as `trip Q0`, `start I>`, `operate I>`, `send POTT`, `quality` or \
+                 `quality of 2`";
             return Err(Fault::new(format!("{} is not a signal", quoted(text)), fix));
         }
     };

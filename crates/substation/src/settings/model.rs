@@ -11,9 +11,9 @@ use super::subscriptions::Subscription;
 use crate::protection::recent::Transformers;
 use crate::protection::trip::Matrix;
 use crate::protection::{
-    admittance, breaker_failure, broken_conductor, ct_supervision, differential, direction,
-    distance, frequency_limit, frequency_rate, fuse_failure, overcurrent, power, power_swing,
-    voltage,
+    admittance, breaker_failure, breaker_supervision, broken_conductor, ct_supervision,
+    differential, direction, distance, frequency_limit, frequency_rate, fuse_failure, overcurrent,
+    power, power_swing, switch_onto_fault, teleprotection, voltage,
 };
 
 /// All settings of a relay.
@@ -118,6 +118,36 @@ pub enum Function {
     FrequencyRate(frequency_rate::Settings),
     Power(power::Settings),
     CtSupervision(ct_supervision::Settings),
+    SwitchOntoFault(SwitchOnto),
+    Teleprotection(Pilot),
+    BreakerSupervision {
+        breaker: String,
+        settings: breaker_supervision::Settings,
+    },
+}
+
+/// A switch-onto-fault element, and what it looks at by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SwitchOnto {
+    /// Whose position tells that the line is off.
+    pub breaker: Option<String>,
+    /// Elements whose start it takes for a fault of the line.
+    pub elements: Vec<String>,
+    pub settings: switch_onto_fault::Settings,
+}
+
+/// A teleprotection element, and what it looks at by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pilot {
+    /// Which a weak end does not trip when it is open.
+    pub breaker: Option<String>,
+    /// Elements that look ahead, beyond the line.
+    pub forward: Vec<String>,
+    /// Elements that look ahead no further than the line.
+    pub underreaching: Vec<String>,
+    /// Elements that look behind.
+    pub reverse: Vec<String>,
+    pub settings: teleprotection::Settings,
 }
 
 /// A GOOSE message that the relay publishes.

@@ -10,6 +10,8 @@ pub(super) struct Names<'a> {
     pub(super) elements: Vec<&'a str>,
     /// Function and stream of each element that has them.
     places: Vec<(&'static str, Option<String>)>,
+    /// What messages of other devices say, as written: `position Q0`.
+    told: Vec<String>,
 }
 
 impl<'a> Names<'a> {
@@ -20,8 +22,14 @@ impl<'a> Names<'a> {
             streams: below(top, "streams"),
             breakers: trips.map_or(Vec::new(), |trips| below(&trips, "breakers")),
             places: elements.iter().map(|(_, element)| place(element)).collect(),
+            told: told(top),
             elements: elements.into_iter().map(|(name, _)| name.value).collect(),
         }
+    }
+
+    /// How often messages of other devices say this.
+    pub(super) fn told(&self, entry: &str) -> usize {
+        self.told.iter().filter(|told| *told == entry).count()
     }
 
     /// Elements of any of these functions; all, if none is given.
@@ -45,6 +53,14 @@ impl<'a> Names<'a> {
 /// The names that the user gives below a key.
 pub(super) fn below<'a>(map: &Mapping<'a>, key: &str) -> Vec<&'a str> {
     map.named(key).into_iter().map(|(name, _)| name.value).collect()
+}
+
+/// Entries of subscriptions; none where the settings are of something that has no subscriptions.
+fn told(top: &Mapping<'_>) -> Vec<String> {
+    let subscriptions = top.table.find("subscriptions").map(|_| top.named("subscriptions"));
+    let messages = subscriptions.into_iter().flatten();
+    let entries = messages.filter_map(|(_, each)| Some(each.mapping()?.items("entries"))).flatten();
+    entries.filter_map(|entry| Some(entry.parse(|text| Ok(text.to_owned()))?.value)).collect()
 }
 
 fn place(element: &Cursor<'_>) -> (&'static str, Option<String>) {

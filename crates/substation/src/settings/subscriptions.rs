@@ -46,11 +46,18 @@ pub enum Input {
     Block,
     /// A trip by another device, which starts what follows a trip.
     Initiate,
+    /// What the other end of a line sends: permission, or that it blocks.
+    Receive,
+    /// Whether the trip circuit of a breaker is healthy.
+    Circuit,
+    /// An order to close a breaker.
+    Close,
 }
 
 impl Input {
     /// All, in the order of their places.
-    pub const ALL: [Self; 2] = [Self::Block, Self::Initiate];
+    pub const ALL: [Self; 5] =
+        [Self::Block, Self::Initiate, Self::Receive, Self::Circuit, Self::Close];
 
     /// Its word in an entry.
     #[must_use]
@@ -58,6 +65,9 @@ impl Input {
         match self {
             Self::Block => "block",
             Self::Initiate => "initiate",
+            Self::Receive => "receive",
+            Self::Circuit => "circuit",
+            Self::Close => "close",
         }
     }
 
@@ -68,6 +78,13 @@ impl Input {
             Self::Initiate => {
                 (["breaker failure element", "breaker failure elements"], &["breaker_failure"])
             }
+            Self::Receive => {
+                (["teleprotection element", "teleprotection elements"], &["teleprotection"])
+            }
+            Self::Circuit | Self::Close => (
+                ["breaker supervision element", "breaker supervision elements"],
+                &["breaker_supervision"],
+            ),
         }
     }
 }
@@ -118,7 +135,7 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
         ("reset", _) => breaker().map(Entry::Reset),
         _ => {
             let fix = "write `position Q0`, `block I>`, `trip Q0`, `reset Q0`, `initiate BF`, \
-                       `quality`, `quality of 2` or `unused`";
+                       `receive POTT`, `circuit SUP`, `close SUP`, `quality`, `quality of 2` or `unused`";
             Err(Fault::new(format!("{} is not an entry", quoted(text)), fix))
         }
     }

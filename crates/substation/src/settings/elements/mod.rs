@@ -7,6 +7,7 @@
 mod current;
 mod equipment;
 mod line;
+mod logic;
 mod power;
 mod supervision;
 mod voltage;
@@ -42,6 +43,9 @@ pub(super) static ELEMENT: Forms = Forms {
         &voltage::FREQUENCY_RATE,
         &power::POWER,
         &supervision::CT_SUPERVISION,
+        &logic::SWITCH_ONTO_FAULT,
+        &logic::TELEPROTECTION,
+        &logic::BREAKER_SUPERVISION,
     ],
 };
 
@@ -67,7 +71,9 @@ const fn function(word: &'static [&'static str; 1]) -> Key {
 }
 
 pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Element> {
-    top.by_name("elements", |cursor| element(&cursor.form()?, names))
+    let mut elements = top.by_name("elements", |cursor| element(&cursor.form()?, names));
+    logic::after(top, names, &mut elements);
+    elements
 }
 
 fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
@@ -95,6 +101,9 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "frequency_rate" => voltage::frequency_rate(map).map(Function::FrequencyRate),
         "power" => power::settings(map).map(Function::Power),
         "ct_supervision" => supervision::ct_supervision(map).map(Function::CtSupervision),
+        "switch_onto_fault" => logic::switch_onto(map, names).map(Function::SwitchOntoFault),
+        "teleprotection" => logic::pilot(map, names).map(Function::Teleprotection),
+        "breaker_supervision" => logic::breaker_supervision(map, names),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })

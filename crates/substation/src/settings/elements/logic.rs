@@ -1,0 +1,230 @@
+//! Elements that look at what other elements and other devices say: their keys, and how they are read.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ::settings::cursor::Mapping;
+use ::settings::problems::quoted;
+use ::settings::table::Need::{Default, Optional, Required};
+use ::settings::table::Shape::{Choice, Several, Within};
+use ::settings::table::{Key, Table, key};
+use ::settings::units::Dimension::{Portion, Time};
+
+use super::{AMPERES, STREAM, VOLTS, function};
+use crate::protection::teleprotection::{self, Scheme};
+use crate::protection::{breaker_supervision, switch_onto_fault, weak_infeed};
+use crate::settings::model::{Element, Function, Pilot, SwitchOnto};
+use crate::settings::names::Names;
+use crate::settings::texts::{TEXT, known};
+
+const BREAKER: Key = key("breaker", TEXT, Optional, "whose position a message tells");
+
+pub(super) static SWITCH_ONTO_FAULT: Table = Table {
+    what: "a switch-onto-fault element",
+    name: "switch_onto_fault",
+    keys: &[
+        function(&["switch_onto_fault"]),
+        STREAM,
+        BREAKER,
+        key("dead_below", VOLTS, Optional, "primary, of a dead line; with transformers on it"),
+        key("current_min", AMPERES, Required, "primary, above which the line is alive"),
+        key("dead_time", Within(Time, 0.05, 600.0), Default("200 ms"), "of a line before it is on"),
+        key("armed", Within(Time, 0.05, 5.0), Default("500 ms"), "how long, once the line is on"),
+        key("pick_up", AMPERES, Optional, "primary current above which it operates"),
+        key("second_harmonic_max", Within(Portion, 0.05, 0.5), Default("15 %"), "blocks above"),
+        key("elements", Several(&TEXT), Optional, "whose start operates it"),
+    ],
+};
+
+pub(super) static TELEPROTECTION: Table = Table {
+    what: "a teleprotection element",
+    name: "teleprotection",
+    keys: &[
+        function(&["teleprotection"]),
+        STREAM,
+        key(
+            "scheme",
+            Choice(&["pott", "putt", "dcb"]),
+            Required,
+            "what is sent, and what it means",
+        ),
+        key("forward", Several(&TEXT), Required, "elements that look ahead, beyond the line"),
+        key("underreaching", Several(&TEXT), Optional, "elements that send, with `putt`"),
+        key("reverse", Several(&TEXT), Optional, "elements that look behind"),
+        key("coordination", Within(Time, 0.0, 0.5), Default("0 s"), "least time before a trip"),
+        key("reversal", Within(Time, 0.0, 0.5), Default("60 ms"), "of the guard after `reverse`"),
+        key("unheard", Choice(&["wait", "trip"]), Default("wait"), "with `dcb`"),
+        key("weak_infeed", Choice(&["no", "echo", "echo_and_trip"]), Default("no"), "with `pott`"),
+        key("weak_delay", Within(Time, 0.005, 0.5), Default("40 ms"), "from a signal to its echo"),
+        key("weak_below", VOLTS, Optional, "primary, phase to earth, for `echo_and_trip`"),
+        BREAKER,
+    ],
+};
+
+pub(super) static BREAKER_SUPERVISION: Table = Table {
+    what: "a breaker supervision element",
+    name: "breaker_supervision",
+    keys: &[
+        function(&["breaker_supervision"]),
+        key("breaker", TEXT, Required, "whose position a message tells"),
+        key("opening_max", Within(Time, 0.005, 10.0), Required, "from a trip to open contacts"),
+        key("closing_max", Within(Time, 0.005, 10.0), Default("1 s"), "from a closing order"),
+        key("unknown_max", Within(Time, 0.005, 60.0), Default("5 s"), "of a position"),
+        key("circuit_delay", Within(Time, 0.0, 60.0), Default("3 s"), "of its trip circuit"),
+    ],
+};
+
+/// Functions of elements that see faults of a line, in whatever direction.
+const OF_LINES: [&str; 3] = ["overcurrent", "directional_overcurrent", "distance"];
+/// Those of them that know a direction.
+const DIRECTIONAL: [&str; 2] = ["directional_overcurrent", "distance"];
+
+/// The breaker, if one is given; a message must tell where it is.
+fn breaker(map: &Mapping<'_>, names: &Names<'_>) -> Option<String> {
+    map.cursor("breaker")?;
+    let given = map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers));
+    let name = given?.value;
+    if names.told(&format!("position {name}")) == 0 {
+        let what = format!("no message tells the position of {}", quoted(&name));
+        map.wrong("breaker", what, format!("write `position {name}` under `subscriptions`"));
+    }
+    Some(name)
+}
+
+/// Elements of these functions that a key names.
+fn elements(map: &Mapping<'_>, names: &Names<'_>, key: &str, functions: &[&str]) -> Vec<String> {
+    let there = names.elements_of(functions);
+    let words = functions.join(" or ");
+    let what = [&*format!("{words} element"), &*format!("{words} elements")];
+    map.parse_all(key, |text| known(text, what, &there))
+}
+
+pub(super) fn switch_onto(map: &Mapping<'_>, names: &Names<'_>) -> Option<SwitchOnto> {
+    let breaker = breaker(map, names);
+    if !map.has("breaker") && !map.has("dead_below") {
+        let what = "nothing tells when the line is off";
+        map.wrong("breaker", what, "give `breaker`; with transformers on the line, `dead_below`");
+    }
+    if !map.has("pick_up") && !map.has("elements") {
+        map.wrong("pick_up", "nothing operates it", "give `pick_up`, `elements` or both");
+    }
+    let elements = elements(map, names, "elements", &OF_LINES);
+    let settings = switch_onto_fault::Settings {
+        current_a_min: map.quantity("current_min")?,
+        dead_below_v: map.quantity("dead_below"),
+        dead_time: map.time("dead_time")?,
+        armed: map.time("armed")?,
+        pick_up_a: map.quantity("pick_up"),
+        second_harmonic_max: map.quantity("second_harmonic_max")?,
+    };
+    if settings.pick_up_a.is_some_and(|pick_up_a| pick_up_a <= settings.current_a_min) {
+        let what = "it is not above `current_min`";
+        map.wrong("pick_up", what, "give a current that no healthy line draws");
+    }
+    Some(SwitchOnto { breaker, elements, settings })
+}
+
+pub(super) fn pilot(map: &Mapping<'_>, names: &Names<'_>) -> Option<Pilot> {
+    let named = |key| elements(map, names, key, &DIRECTIONAL);
+    let (forward, underreaching, reverse) =
+        (named("forward"), named("underreaching"), named("reverse"));
+    let breaker = breaker(map, names);
+    let coordination = map.time("coordination")?;
+    let scheme = match map.choice("scheme")?.value {
+        "pott" => {
+            map.refuse(&["underreaching"], "this is for `putt`");
+            map.refuse(&["unheard"], "this is for `dcb`");
+            Scheme::Pott(weak_end(map)?)
+        }
+        "putt" => {
+            map.refuse(&["unheard"], "this is for `dcb`");
+            not_weak(map);
+            map.require(&["underreaching"]);
+            Scheme::Putt
+        }
+        _ => {
+            map.refuse(&["underreaching"], "this is for `putt`");
+            not_weak(map);
+            map.require(&["reverse"]);
+            if coordination == Duration::ZERO {
+                let what = "`dcb` trips before the other end can block";
+                map.wrong("coordination", what, "give more than its signal takes, such as `30 ms`");
+            }
+            Scheme::Dcb { trips_unheard: map.is("unheard", "trip") }
+        }
+    };
+    let settings =
+        teleprotection::Settings { scheme, coordination, reversal: map.time("reversal")? };
+    Some(Pilot { breaker, forward, underreaching, reverse, settings })
+}
+
+fn weak_end(map: &Mapping<'_>) -> Option<Option<weak_infeed::Settings>> {
+    let word = map.choice("weak_infeed")?.value;
+    if word == "no" {
+        map.refuse(&["weak_delay", "weak_below"], "this is for `weak_infeed`");
+        return Some(None);
+    }
+    // An echo of a fault behind would trip the other end.
+    map.require(&["reverse"]);
+    if word == "echo" {
+        map.refuse(&["weak_below"], "this is for `weak_infeed: echo_and_trip`");
+    } else {
+        map.require(&["weak_below"]);
+    }
+    let trip_below_v = map.quantity("weak_below");
+    Some(Some(weak_infeed::Settings { delay: map.time("weak_delay")?, trip_below_v }))
+}
+
+fn not_weak(map: &Mapping<'_>) {
+    map.refuse(&["weak_infeed", "weak_delay", "weak_below"], "this is for `pott`");
+}
+
+pub(super) fn breaker_supervision(map: &Mapping<'_>, names: &Names<'_>) -> Option<Function> {
+    let breaker = breaker(map, names);
+    let settings = breaker_supervision::Settings {
+        opening_max: map.time("opening_max")?,
+        closing_max: map.time("closing_max")?,
+        unknown_max: map.time("unknown_max")?,
+        circuit_delay: map.time("circuit_delay")?,
+    };
+    Some(Function::BreakerSupervision { breaker: breaker?, settings })
+}
+
+/// What can be said when all elements are known: a teleprotection element must hear the other end, and
+/// cannot see while what blocks its elements does.
+pub(super) fn after(
+    top: &Mapping<'_>,
+    names: &Names<'_>,
+    elements: &mut BTreeMap<String, Element>,
+) {
+    for (name, cursor) in top.named("elements") {
+        let Some(map) = cursor.form().filter(|map| map.table.name == "teleprotection") else {
+            continue;
+        };
+        let name = name.value;
+        match names.told(&format!("receive {name}")) {
+            0 => {
+                let what = format!("no message tells {} what the other end sends", quoted(name));
+                map.wrong("scheme", what, format!("write `receive {name}` under `subscriptions`"));
+            }
+            1 => {}
+            // Either would permit, where a line with three ends needs both.
+            _ => {
+                let what = format!("several values are what {} receives", quoted(name));
+                map.wrong("scheme", what, "keep one of them: a scheme is for two ends");
+            }
+        }
+        let Some(Function::Teleprotection(pilot)) = elements.get(name).map(|each| &each.function)
+        else {
+            continue;
+        };
+        let looks_at = pilot.forward.iter().chain(&pilot.reverse);
+        let guards = looks_at.filter_map(|name| elements.get(name)).flat_map(|each| &each.guards);
+        let mut guards: Vec<String> = guards.cloned().collect();
+        guards.sort();
+        guards.dedup();
+        if let Some(element) = elements.get_mut(name) {
+            element.guards = guards;
+        }
+    }
+}

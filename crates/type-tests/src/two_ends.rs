@@ -1,0 +1,329 @@
+//! Teleprotection of a line: two relays at its ends, with the signals between them late, and what is
+//! switched on.
+
+use std::collections::VecDeque;
+use std::f64::consts::TAU;
+
+use iec61850::SampleTime;
+use random::Random;
+use substation::engine::{Change, Engine};
+use substation::protection::{Complex, Degrees, PhaseSet};
+use substation::settings::{self, Input, Relay};
+
+use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
+use crate::relay::{UnderTest, arrival};
+
+const RATE: u32 = 4000;
+const BEGIN_S: f64 = 0.2;
+/// Ohms of the line, and of each source unless it is weak.
+const LINE_OHM: f64 = 10.0;
+const SOURCE_OHM: f64 = 8.0;
+
+/// How many lines are drawn.
+const CASES: u64 = 600;
+
+/// Zones of 80 and 120 % ahead and 50 % behind; `pilot` has further keys of the teleprotection.
+fn relay(scheme: &str, pilot: &str) -> Relay {
+    relay_of(LINE_OHM, 80.0, 0.67, scheme, pilot)
+}
+
+/// The same for a line of other impedance.
+fn relay_of(line_ohm: f64, angle_deg: f64, earth_factor: f64, scheme: &str, pilot: &str) -> Relay {
+    let zone = |name: &str, share: f64, way: &str| {
+        let ohm = share * line_ohm;
+        format!(
+            "  {name}: {{function: distance, stream: s, shape: mho, reach: {ohm:.4} ohm, angle: \
+             {angle_deg} deg, way: {way}, earth_factor: {earth_factor:.4}, current_min: 60 A, \
+             healthy: 40 kV, delay: 10 s}}\n"
+        )
+    };
+    let zones = [zone("Z1", 0.8, "forward"), zone("Z2", 1.2, "forward"), zone("R", 0.5, "reverse")];
+    let text = format!(
+        "relay: t\nfrequency: 50 Hz\nstreams: {{s: {{sv_id: S, destination: '01:0c:cd:04:00:01', \
+         app_id: 0x4000, rate: {RATE} Hz, late_max: 20 ms}}}}\nelements:\n{}  P: {{function: \
+         teleprotection, stream: s, scheme: {scheme}, forward: Z2, reverse: R{pilot}}}\n\
+         subscriptions: {{other: {{reference: R, destination: '01:0c:cd:01:00:02', app_id: 2, \
+         conf_rev: 1, entries: [receive P]}}}}\n",
+        zones.concat()
+    );
+    settings::read("relay.yaml", &text).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+fn line(far_ohm: f64) -> Line {
+    let ohm = |size: f64, angle_deg: f64| Complex::polar_deg(size, angle_deg);
+    let source = |size: f64, angle_deg: f64| Source {
+        voltage: Complex::polar_deg(63_500.0, angle_deg),
+        impedance: Impedance { positive: ohm(size, 85.0), zero: ohm(1.5 * size, 82.0) },
+        disturbing: Vec::new(),
+    };
+    Line {
+        nominal_hz: 50.0,
+        frequency_hz: 50.0,
+        near: source(SOURCE_OHM, 0.0),
+        impedance: Impedance { positive: ohm(LINE_OHM, 80.0), zero: ohm(3.0 * LINE_OHM, 80.0) },
+        far: source(far_ohm, -5.0),
+    }
+}
+
+/// One end: its relay, and what it sees.
+struct End {
+    engine: Engine,
+    /// The place of its teleprotection element.
+    pilot: usize,
+    samples: Vec<Sample>,
+    tripped_s: Option<f64>,
+    /// Phases that its trips name.
+    phases: PhaseSet,
+}
+
+impl End {
+    fn new(relay: &Relay, samples: Vec<Sample>) -> Self {
+        let pilot = relay.protection.elements.keys().position(|name| name == "P");
+        let pilot = pilot.expect("there is one");
+        Self {
+            engine: Engine::new(&relay.protection),
+            pilot,
+            samples,
+            tripped_s: None,
+            phases: PhaseSet::NONE,
+        }
+    }
+
+    /// A step of 1 ms with what the other end says; answers what it sends itself.
+    fn step(&mut self, ms: usize, received: Option<bool>) -> bool {
+        let (now_s, each) = (ms as f64 * 1e-3, RATE as usize / 1000);
+        for (number, sample) in self.samples.iter().enumerate().skip(ms * each).take(each) {
+            self.engine.sample(&arrival(number, sample, RATE, now_s));
+        }
+        self.engine.forget_messages();
+        self.engine.tell(self.pilot, Input::Receive, received);
+        for change in self.engine.step(SampleTime::from_ns(ms as u64 * 1_000_000)) {
+            if *change == Change::Operate(self.pilot, true) {
+                self.tripped_s.get_or_insert(now_s);
+            }
+        }
+        let decision = self.engine.decision(self.pilot);
+        self.phases = self.phases | decision.phases;
+        decision.start
+    }
+}
+
+/// When both ends trip by teleprotection, in ms after the fault; signals take `delay_ms`, or never come.
+fn trips(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [Option<i64>; 2] {
+    run(relay, line, fault, delay_ms)
+        .map(|end| end.tripped_s.map(|at_s| ((at_s - fault.begin_s) * 1e3).round() as i64))
+}
+
+/// Both ends, 0.3 s after the fault began.
+fn run(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [End; 2] {
+    let (rate, count) = (f64::from(RATE), 2000);
+    let near = line.samples(Some(&fault), rate, count);
+    let far = line.mirrored().samples(Some(&fault.mirrored()), rate, count);
+    let mut ends = [near, far].map(|samples| End::new(relay, samples));
+    let mut link: VecDeque<[bool; 2]> = vec![[false; 2]; delay_ms.unwrap_or(0) + 1].into();
+    for ms in 0..count * 1000 / RATE as usize {
+        let arrived = link.pop_front().expect("it is as long as the delay");
+        let [near, far] = &mut ends;
+        let heard = arrived.map(|sent| delay_ms.map(|_| sent));
+        link.push_back([near.step(ms, heard[1]), far.step(ms, heard[0])]);
+    }
+    ends
+}
+
+fn fault(kind: Kind, place: f64) -> Fault {
+    Fault { kind, place, begin_s: BEGIN_S, resistance_ohm: 0.0, earth_ohm: 0.0 }
+}
+
+const INSIDE: [f64; 5] = [0.0, 0.1, 0.5, 0.9, 1.0];
+/// Just behind one of the ends, and some way.
+const OUTSIDE: [f64; 4] = [-0.3, -0.05, 1.05, 1.3];
+
+#[test]
+fn permissive_overreach_trips_both_ends_for_each_fault_of_the_line_and_for_no_other() {
+    let relay = relay("pott", "");
+    let mut worst_ms = [0; 3];
+    for kind in Kind::ALL {
+        for (worst_ms, delay) in worst_ms.iter_mut().zip([0, 10, 30]) {
+            for place in INSIDE {
+                let at_ms = trips(&relay, &line(SOURCE_OHM), fault(kind, place), Some(delay));
+                let [Some(near), Some(far)] = at_ms else {
+                    panic!("{kind:?} at {place} with {delay} ms: {at_ms:?}")
+                };
+                *worst_ms = near.max(far).max(*worst_ms);
+            }
+            for place in OUTSIDE {
+                let at_ms = trips(&relay, &line(SOURCE_OHM), fault(kind, place), Some(delay));
+                assert_eq!(at_ms, [None; 2], "{kind:?} at {place} with {delay} ms");
+            }
+        }
+    }
+    // A trip waits for the signal, and for nothing else.
+    assert!(worst_ms[0] <= 30 && worst_ms[2] <= worst_ms[0] + 32, "{worst_ms:?}");
+}
+
+#[test]
+fn a_fault_of_one_phase_is_named_by_both_ends() {
+    let strong = relay("pott", "");
+    let weak = relay("pott", ", weak_infeed: echo_and_trip, weak_below: 44 kV");
+    for phase in 0..3 {
+        for place in [0.1, 0.5, 0.9] {
+            for (relay, far_ohm) in [(&strong, SOURCE_OHM), (&weak, 2000.0)] {
+                let ends = run(relay, &line(far_ohm), fault(Kind::Earth(phase), place), Some(5));
+                let named = ends.map(|end| end.phases.poles());
+                assert_eq!(named, [PhaseSet::phase(phase); 2], "{phase} at {place}, {far_ohm} ohm");
+            }
+        }
+    }
+}
+
+#[test]
+fn blocking_trips_both_ends_after_coordination_and_stays_silent_without_the_other() {
+    let relay = relay("dcb", ", coordination: 45 ms");
+    for kind in Kind::ALL {
+        for place in INSIDE {
+            let at_ms = trips(&relay, &line(SOURCE_OHM), fault(kind, place), Some(20));
+            let are_tripped =
+                at_ms.iter().all(|at_ms| at_ms.is_some_and(|ms| (45..120).contains(&ms)));
+            assert!(are_tripped, "{kind:?} at {place}: {at_ms:?}");
+        }
+        for place in OUTSIDE {
+            let at_ms = trips(&relay, &line(SOURCE_OHM), fault(kind, place), Some(20));
+            assert_eq!(at_ms, [None; 2], "{kind:?} at {place}");
+        }
+    }
+    let (lost, inside) = (None, fault(Kind::Three, 0.5));
+    assert_eq!(trips(&relay, &line(SOURCE_OHM), inside, lost), [None; 2]);
+    let trusting = self::relay("dcb", ", coordination: 45 ms, unheard: trip");
+    assert!(!trips(&trusting, &line(SOURCE_OHM), inside, lost).contains(&None));
+}
+
+#[test]
+fn permissive_underreach_trips_the_end_that_is_far_from_the_fault() {
+    let relay = relay("putt", ", underreaching: Z1");
+    for kind in Kind::ALL {
+        for (place, far_from_near) in [(0.05, false), (0.95, true)] {
+            let at_ms = trips(&relay, &line(SOURCE_OHM), fault(kind, place), Some(10));
+            let far = if far_from_near { at_ms[0] } else { at_ms[1] };
+            assert!(far.is_some_and(|ms| ms < 80), "{kind:?} at {place}: {at_ms:?}");
+        }
+        for place in OUTSIDE {
+            let at_ms = trips(&relay, &line(SOURCE_OHM), fault(kind, place), Some(10));
+            assert_eq!(at_ms, [None; 2], "{kind:?} at {place}");
+        }
+    }
+}
+
+#[test]
+fn a_weak_end_echoes_and_trips_by_its_low_voltage() {
+    let weak = relay("pott", ", weak_infeed: echo_and_trip, weak_below: 44 kV");
+    let blind = relay("pott", "");
+    for kind in Kind::ALL {
+        for place in [0.1, 0.6, 1.0] {
+            let with = |relay, far_ohm| trips(relay, &line(far_ohm), fault(kind, place), Some(10));
+            assert_eq!(with(&blind, 2000.0), [None; 2], "nobody permits: {kind:?} at {place}");
+            let at_ms = with(&weak, 2000.0);
+            let are_tripped = at_ms.iter().all(|at_ms| at_ms.is_some_and(|ms| ms < 120));
+            assert!(are_tripped, "{kind:?} at {place}: {at_ms:?}");
+        }
+        // Between strong ends the same settings trip for nothing outside.
+        for place in OUTSIDE {
+            let at_ms = trips(&weak, &line(SOURCE_OHM), fault(kind, place), Some(10));
+            assert_eq!(at_ms, [None; 2], "{kind:?} at {place}");
+        }
+    }
+}
+
+/// A line, sources and load as they come, and a relay for it at each end.
+#[test]
+fn lines_of_any_kind_are_tripped_for_their_faults_and_for_no_others() {
+    let mut slowest_ms = 0;
+    for seed in 0..CASES {
+        let mut random = Random::new(seed);
+        let kind = Kind::ALL[random.below(11) as usize];
+        let mut between = |from: f64, to: f64| from + (to - from) * random.share();
+        let line_ohm = 2f64.powf(between(1.0, 6.0));
+        let (angle_deg, zero_ratio) = (between(65.0, 87.0).round(), between(2.0, 4.0));
+        let positive = Complex::polar_deg(line_ohm, angle_deg);
+        let mut source = |angle: f64| {
+            let own = Complex::polar_deg(line_ohm * 10f64.powf(between(-0.7, 0.5)), 85.0);
+            let voltage = Complex::polar_deg(63_500.0 * between(0.97, 1.03), angle);
+            let zero = own * between(0.5, 3.0);
+            Source { voltage, impedance: Impedance { positive: own, zero }, disturbing: Vec::new() }
+        };
+        let (near, far) = (source(0.0), source(-15.0));
+        let impedance = Impedance { positive, zero: positive * zero_ratio };
+        let line = Line { nominal_hz: 50.0, frequency_hz: 50.0, near, impedance, far };
+        let (is_inside, begin_s) = (between(0.0, 1.0) < 0.5, BEGIN_S + between(0.0, 0.02));
+        let place = match (is_inside, between(0.0, 1.0) < 0.5) {
+            (true, _) => between(0.0, 1.0),
+            (false, true) => -between(0.01, 0.6),
+            (false, false) => 1.0 + between(0.01, 0.6),
+        };
+        let (scheme, pilot) = match between(0.0, 3.0) {
+            x if x < 1.0 => ("pott", ", weak_infeed: echo_and_trip, weak_below: 44 kV"),
+            x if x < 2.0 => ("pott", ""),
+            _ => ("dcb", ", coordination: 50 ms"),
+        };
+        let relay = relay_of(line_ohm, angle_deg, (zero_ratio - 1.0) / 3.0, scheme, pilot);
+        let fault = Fault { begin_s, ..fault(kind, place) };
+        let delay = between(0.0, 30.0) as usize;
+        let at_ms = trips(&relay, &line, fault, Some(delay));
+        let case =
+            format!("{seed}: {scheme}, {kind:?} at {place:.3}, {line_ohm:.1} ohm: {at_ms:?}");
+        if is_inside {
+            let [Some(near), Some(far)] = at_ms else { panic!("{case}") };
+            let allowed_ms = if scheme == "dcb" { 50 } else { delay as i64 };
+            slowest_ms = slowest_ms.max(near.max(far) - allowed_ms);
+        } else {
+            assert_eq!(at_ms, [None; 2], "{case}");
+        }
+    }
+    assert!(slowest_ms < 60, "{slowest_ms} ms beside coordination or delay");
+}
+
+/// What a relay with voltage transformers on the line sees when its breaker closes in the middle of
+/// `samples`.
+fn switched_on(mut samples: Vec<Sample>) -> Vec<Sample> {
+    let before = samples.len() / 2;
+    samples[..before].fill(Sample::default());
+    samples
+}
+
+#[test]
+fn a_line_that_is_switched_on_trips_at_once_if_it_is_faulty_and_else_not() {
+    let relay = UnderTest::new(
+        "relay: t\nfrequency: 50 Hz\nstreams: {s: {sv_id: S, destination: '01:0c:cd:04:00:01', \
+         app_id: 0x4000, rate: 4000 Hz}}\nelements:\n  I: {function: overcurrent, stream: s, \
+         pick_up: 1500 A, delay: 0 s}\n  S: {function: switch_onto_fault, stream: s, dead_below: \
+         10 kV, current_min: 30 A, pick_up: 1500 A}\n",
+        RATE,
+    );
+    let rate = f64::from(RATE);
+    let operated = |samples: Vec<Sample>| relay.run(&switched_on(samples))[1].operated_s;
+    for kind in Kind::ALL {
+        for place in [0.0, 0.5, 1.0] {
+            // Not at the zero of a voltage, where the breaker closes.
+            let begin_s = 0.4 + 0.0007;
+            let samples =
+                line(2000.0).samples(Some(&Fault { begin_s, ..fault(kind, place) }), rate, 3200);
+            let at_s = operated(samples).map(|at_s| at_s - begin_s);
+            let is_fast = at_s.is_some_and(|at_s| (0.0..0.04).contains(&at_s));
+            assert!(is_fast, "{kind:?} at {place}: {at_s:?}");
+        }
+    }
+    assert_eq!(operated(line(2000.0).samples(None, rate, 3200)), None, "healthy");
+    // Unipolar peaks, as saturated cores of a transformer draw them.
+    let mut inrush = line(2000.0).samples(None, rate, 3200);
+    for (number, sample) in inrush.iter_mut().enumerate() {
+        let time_s = number as f64 / rate;
+        let decay = (-(time_s - 0.4) / 0.3).exp();
+        sample.currents =
+            [(0.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].map(|(phase, sign): (f64, f64)| {
+                let wave = (TAU * (50.0 * time_s + phase / 3.0)).cos();
+                sign * 9000.0 * decay * (sign * wave - 0.3).max(0.0)
+            });
+    }
+    let seen = relay.run(&switched_on(inrush));
+    assert!(seen[0].operated_s.is_some(), "it is above the limit");
+    assert_eq!(seen[1].operated_s, None, "inrush");
+}
