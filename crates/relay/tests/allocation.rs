@@ -1,5 +1,5 @@
 //! A relay in its stride asks for no memory: not while the frequency moves, not when a fault comes
-//! and trips, not for a stream that breaks off.
+//! and trips, not for a stream that breaks off, not when the setting group changes.
 
 #[path = "support/feeder.rs"]
 mod feeder;
@@ -40,10 +40,25 @@ static ALLOCATOR: Counting = Counting;
 /// Every kind of element at once, on the feeder's stream.
 const SETTINGS: &str = include_str!("../../substation/tests/data/relay.yaml");
 
+/// Kinds of elements that may differ do, and one is off; `I> ahead` sees the load, which holds a
+/// change up.
+const GROUPS: &str = "
+groups:
+  2:
+    I>>: {pick_up: 4 kA}
+    I>: {k: 0.4}
+    IE>: off
+    U<: {delay: 2 s}
+    f<: {delay: 200 ms}
+    Z1: {reach: 7 ohm}
+    Id: {pick_up: 40 %}
+    Y0: {delay: 200 ms}
+";
+
 /// Runs a relay on a feeder of this frequency whose fault comes at that time; samples between
 /// `gap` are lost. Answers all changes and how often memory was asked for.
 fn run(frequency_hz: f64, fault_at_s: f64, gap: std::ops::Range<u32>) -> (Vec<(u32, Change)>, u64) {
-    let text = SETTINGS.replace("sv_id: MU02", "sv_id: MU99");
+    let text = SETTINGS.replace("sv_id: MU02", "sv_id: MU99") + GROUPS;
     let relay = settings::read("relay.yaml", &text).expect("the settings are good");
     let mut engine = Engine::new(&relay.protection);
     let unit = MergingUnit::new(1, Some(fault_at_s), frequency_hz);
@@ -56,6 +71,9 @@ fn run(frequency_hz: f64, fault_at_s: f64, gap: std::ops::Range<u32>) -> (Vec<(u
         let before = ASKED.with(Cell::get);
         if !gap.contains(&number) {
             engine.sample(&Arrival::new(0, now, decoded.header, decoded.first()));
+        }
+        if number == RATE / 2 || number == RATE / 2 + 400 {
+            engine.want_group(now, if number == RATE / 2 { 2 } else { 1 });
         }
         if number % 4 == 0 {
             changes.extend(engine.step(now).iter().map(|change| (number, *change)));
@@ -70,6 +88,9 @@ fn a_relay_asks_for_no_memory_and_trips() {
     for frequency_hz in [50.0, 49.3, 51.7] {
         let (changes, asked) = run(frequency_hz, 1.0, 0..0);
         assert_eq!(asked, 0, "at {frequency_hz} Hz");
+        for group in [2, 1] {
+            assert!(changes.iter().any(|(_, change)| *change == Change::Group(group)), "{group}");
+        }
         // The place of Q0 among the breakers is 0; the fault begins at sample 4000.
         let trip = changes.iter().find(|(_, change)| *change == Change::Trip(0, true));
         let (number, _) = trip.expect("it trips");

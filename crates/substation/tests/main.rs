@@ -2,6 +2,7 @@
 mod curves;
 mod engine;
 mod faults;
+mod groups;
 mod lines;
 mod merging_unit;
 mod phasors;

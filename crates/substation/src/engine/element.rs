@@ -67,7 +67,7 @@ impl Rank {
 #[derive(Debug)]
 pub(super) struct Context<'e> {
     pub(super) inputs: &'e Inputs,
-    /// An element that blocks it sees something.
+    /// An element that blocks it sees something, or its setting group does not let it look.
     pub(super) is_guarded: bool,
     /// What all elements say: those of earlier ranks now, others at the step before.
     #[allow(dead_code)]

@@ -62,7 +62,8 @@ pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Ele
     top.by_name("elements", |cursor| element(&cursor.form()?, names))
 }
 
-fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
+/// An element with all its settings.
+pub(super) fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
     let is_differential = map.table.name == "differential";
     let key = if is_differential { "streams" } else { "stream" };
     let stream = |text: &str| known(text, ["stream", "streams"], &names.streams);
