@@ -51,7 +51,6 @@ const WAY: Key = key("way", Choice(&["forward", "reverse"]), Required, "where it
 const FUSE_GUARD: Key =
     key("fuse_failure", TEXT, Optional, "element that blocks it while voltages are not trusted");
 const CURRENT_MIN: Key = key("current_min", AMPERES, Required, "primary current that it needs");
-const HEALTHY: Key = key("healthy", VOLTS, Required, "primary voltage of a whole phase");
 
 /// The key by which the form of an element is chosen.
 const fn function(word: &'static [&'static str; 1]) -> Key {
