@@ -20,7 +20,7 @@ use substation::settings::{self, Relay};
 
 use crate::quorum::keys::KeysRequest;
 use crate::run::run;
-use crate::{metrics, program, top};
+use crate::{control, metrics, program, top};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,6 +29,7 @@ Examples:
   qcrelay import bay.cid --own REL1 > relay.yaml
   qcrelay schema relay > relay.schema.json
   qcrelay top 127.0.0.1:9462
+  qcrelay group /run/bay-Q01.sock 2
 
 Exit codes: 0 done, 12 a part failed, 64 usage, 65 bad settings, 69 something is missing on this \
 host, 130 interrupted.";
@@ -87,6 +88,14 @@ enum Command {
     Schema {
         /// Kind of settings
         kind: SettingsKind,
+    },
+    /// Show the active setting group of a running relay, or change it
+    Group {
+        /// Its socket, which its settings name in `control`
+        socket: PathBuf,
+        /// The group that shall be active
+        #[arg(value_parser = program::whole::<u8>(1, 8))]
+        group: Option<u8>,
     },
     /// Show the metrics of a running relay, once a second
     Top {
@@ -156,6 +165,16 @@ fn command(command: Command) -> Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Import { file, frequency, own } => import(&file, frequency, own.as_deref()),
+        Command::Group { socket, group } => Ok(match control::ask(&socket, group)? {
+            Ok(said) => {
+                terminal::out!("{said}");
+                Exit::Done
+            }
+            Err(why) => {
+                terminal::err!("qcrelay: {why}");
+                Exit::PartFailed
+            }
+        }),
         Command::Top { address, once } => loop {
             let metrics = top::fetch(address).map_err(|error| {
                 anyhow!(

@@ -19,6 +19,7 @@
 //! - `hostile`: what tests set against them.
 //! - `program`: what its programs do first and last.
 //! - `run`: a relay; `supervise`: the thread that may block, of all programs; `time`: all clocks.
+//! - `group`: who asks for another setting group; `control`: the socket through which users do.
 //! - `records`, `lines`, `metrics`, `top`: what comes out.
 
 mod blame;
@@ -26,10 +27,12 @@ mod cache;
 mod canary;
 mod cli;
 pub mod clock;
+mod control;
 mod exchange;
 #[cfg(test)]
 #[path = "../tests/support/goose.rs"]
 mod goose;
+mod group;
 mod hostile;
 mod lines;
 mod links;

@@ -48,6 +48,7 @@ const FAMILIES: &[(&str, &str, &str)] = &[
     ("records_writing", "gauge", "Whether records reach their file (1) or not (0)."),
     ("records_lost_total", "counter", "Lines of records that were lost."),
     ("records_write_errors_total", "counter", "Writes of records that failed."),
+    ("active_group", "gauge", "Number of the active setting group."),
     ("interface_up", "gauge", "Whether the interface is up (1) or not (0)."),
     (
         "clock_synchronised",
@@ -126,6 +127,7 @@ pub(crate) fn text(totals: &Totals) -> String {
         let out = samples.entry(family).or_default();
         let _infallible = writeln!(out, "qcrelay_{name}{{{}}} {value}", labels.join(","));
     };
+    line("active_group", &[], totals.active_group.into());
     for (name, link) in &totals.links {
         line("interface_up", &[("interface", name)], f64::from(u8::from(*link == Link::Up)));
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use substation::engine::Change;
 use substation::settings::{Entry, Relay};
 
+use crate::group::By;
 use crate::task::{Event, What};
 use crate::time;
 use crate::totals::{liveness_name, state_name};
@@ -38,6 +39,11 @@ impl Names {
             What::Change(Change::Stream(n, state)) => {
                 json!({"stream": self.streams[n], "state": state_name(state)})
             }
+            What::Change(Change::Group(number)) => json!({"group": number}),
+            What::GroupWanted(number, By::Publisher(n)) => {
+                json!({"group_wanted": number, "publisher": self.subscriptions[n].0})
+            }
+            What::GroupWanted(number, By::User(uid)) => json!({"group_wanted": number, "uid": uid}),
             What::Publisher(n, liveness) => {
                 json!({"publisher": self.subscriptions[n].0, "state": liveness_name(liveness)})
             }
@@ -80,6 +86,9 @@ impl Names {
             }
             Entry::Reset(breaker) => {
                 json!({"reset": breaker, "on": value == Some(true), "publisher": name})
+            }
+            Entry::Group(number) => {
+                json!({"select_group": number, "on": value == Some(true), "publisher": name})
             }
             Entry::Quality(_) | Entry::Unused => {
                 json!({"entry": entry, "value": value, "publisher": name})

@@ -15,6 +15,7 @@ use serde_json::json;
 use substation::settings::{Relay, Thread};
 
 use crate::canary;
+use crate::control::Control;
 use crate::exchange::{Collector, exchange, histogram, outbox};
 use crate::lines::Lines;
 use crate::links::Watched;
@@ -57,6 +58,7 @@ pub(crate) fn run(
         watched.push((Watched::new(station, host.when_down), &goose));
     }
     let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
+    let control = host.control.as_deref().map(|path| Control::open(Path::new(path))).transpose()?;
     let records = Lines::open(host.records.as_deref().map(Path::new), host.rotation)?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
@@ -70,6 +72,7 @@ pub(crate) fn run(
     });
     let (lateness, canary_out) = exchange(histogram);
     let shared = SharedState::default();
+    shared.groups.tell(relay.protection.groups.active, None, None);
     let receiver = Receiver::new(relay, to_task, messages_to_task, received);
     let task = Task::new(relay, (&goose, &shared), (samples, messages), events, done);
     let mut watch = RelayWatch {
@@ -85,6 +88,8 @@ pub(crate) fn run(
         sampled_values: &sampled_values,
         watched,
         server,
+        control,
+        groups: relay.protection.groups.count(),
         window: Instant::now(),
     };
     watch.collect();
@@ -140,6 +145,9 @@ struct RelayWatch<'s> {
     sampled_values: &'s PacketSocket,
     watched: Vec<(Watched, &'s PacketSocket)>,
     server: Option<TcpListener>,
+    control: Option<Control>,
+    /// How many setting groups there are.
+    groups: u8,
     /// Since when maxima are those of this window.
     window: Instant,
 }
@@ -177,6 +185,9 @@ impl Watch for RelayWatch<'_> {
         if let Some(server) = &self.server {
             metrics::serve(server, &self.totals);
         }
+        if let Some(control) = &self.control {
+            control.serve(&self.shared.groups, self.groups);
+        }
         failure.map_or(Ok(()), |failure| Err(anyhow!(failure)))
     }
 }
@@ -189,6 +200,7 @@ impl RelayWatch<'_> {
         self.received.collect(|sheet| totals.receive(sheet));
         self.done.collect(|sheet| totals.task(sheet));
         self.lateness.collect(|lateness| totals.absorb("canary", lateness));
+        totals.active_group = self.shared.groups.active();
         let kernel = self.sampled_values.kernel_counters().unwrap_or_default();
         totals.kernel_dropped += u64::from(kernel.dropped);
     }

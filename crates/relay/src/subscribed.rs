@@ -30,6 +30,8 @@ pub(crate) enum Order {
     Trip(usize),
     /// A breaker is closed or not.
     Position(usize),
+    /// A setting group is to be active, by its number from 1.
+    Group(u8),
 }
 
 impl Subscribed {
@@ -42,7 +44,7 @@ impl Subscribed {
             Entry::Trip(name) | Entry::Reset(name) | Entry::Position(name) => {
                 breakers.keys().position(|known| known == name)
             }
-            Entry::Quality(_) | Entry::Unused => None,
+            Entry::Group(_) | Entry::Quality(_) | Entry::Unused => None,
         };
         let subscriptions = relay.subscriptions.values();
         subscriptions
@@ -99,6 +101,7 @@ impl Subscribed {
                 Entry::Input(input, _) => Order::Tell(*input, (*place)?),
                 Entry::Trip(_) => Order::Trip((*place)?),
                 Entry::Position(_) => Order::Position((*place)?),
+                Entry::Group(number) => Order::Group(*number),
                 Entry::Reset(_) | Entry::Quality(_) | Entry::Unused => return None,
             };
             Some((order, *value))
@@ -114,7 +117,7 @@ impl Subscribed {
                     Data::BitString(bits) => (bits.len() == 2, "a double point or boolean"),
                     other => (matches!(other, Data::Boolean(_)), "a double point or boolean"),
                 },
-                Entry::Input(..) | Entry::Trip(_) | Entry::Reset(_) => {
+                Entry::Input(..) | Entry::Trip(_) | Entry::Reset(_) | Entry::Group(_) => {
                     (matches!(data, Data::Boolean(_)), "a boolean")
                 }
                 Entry::Quality(_) => (

@@ -17,6 +17,7 @@ use substation::settings::Relay;
 use crate::blame::{Cause, Evidence, cause};
 use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
 use crate::exchange::{Filler, Outbox, histogram, record};
+use crate::group::{self, By, GroupBoard, Wish};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::subscribed::{Order, Subscribed};
@@ -44,6 +45,8 @@ pub(crate) enum What {
     Value(usize, usize, Option<bool>),
     /// A message that says it is of a publisher was refused: the first of a run.
     Refused(usize, Refusal),
+    /// Another setting group was asked for, by its number from 1, and by whom.
+    GroupWanted(u8, By),
     /// A cycle ended too late.
     Overrun(Cause, Evidence),
 }
@@ -83,6 +86,7 @@ pub(crate) struct SharedState {
     pub(crate) clock_quality: AtomicU8,
     /// How long the receiving thread was at work.
     pub(crate) receive_busy_ns: AtomicU64,
+    pub(crate) groups: GroupBoard,
 }
 
 #[derive(Debug)]
@@ -98,6 +102,8 @@ pub(crate) struct Task<'t> {
     events: Outbox<Event>,
     figures: Filler<TaskFigures>,
     shared: &'t SharedState,
+    /// The setting group that a message selects now.
+    selected_group: Option<u8>,
     counters: Counters,
 }
 
@@ -136,6 +142,7 @@ impl<'t> Task<'t> {
             events,
             figures,
             shared,
+            selected_group: None,
             counters: Counters::default(),
         }
     }
@@ -196,9 +203,11 @@ impl<'t> Task<'t> {
         }
         let at = time::common();
         self.listen(now, at);
+        let wish = self.choose_group(now, at);
         for change in self.engine.step(now) {
             self.events.push(Event { at, what: What::Change(*change) });
         }
+        self.shared.groups.tell(self.engine.group(), self.selected_group, wish);
         let clock_quality = self.shared.clock_quality.load(Ordering::Relaxed);
         let stamp = UtcTime::from_realtime_ns(at.ns(), clock_quality);
         for published in &mut self.published {
@@ -247,8 +256,29 @@ impl<'t> Task<'t> {
                 Order::Trip(breaker) if value == Some(true) => self.engine.order(breaker),
                 Order::Trip(_) => {}
                 Order::Position(breaker) => self.engine.position(breaker, value),
+                // It is chosen among all.
+                Order::Group(_) => {}
             }
         }
+    }
+
+    /// The setting group that a message selects, or else that somebody wishes; answers the wish.
+    fn choose_group(&mut self, now: SampleTime, at: CommonTime) -> Option<Wish> {
+        let each = self.subscribed.iter().enumerate();
+        let by_messages = group::selected(each.flat_map(|(number, subscribed)| {
+            subscribed.orders().filter_map(move |(order, value)| match order {
+                Order::Group(group) if value == Some(true) => Some((group, number)),
+                _ => None,
+            })
+        }));
+        self.selected_group = by_messages.map(|(group, _)| group);
+        let wish = self.shared.groups.wish();
+        if let Some((group, by)) = by_messages.or(wish.map(Wish::of))
+            && self.engine.want_group(now, group)
+        {
+            self.events.push(Event { at, what: What::GroupWanted(group, by) });
+        }
+        wish
     }
 
     fn blame(&mut self, evidence: &Evidence) {

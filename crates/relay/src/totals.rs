@@ -69,6 +69,8 @@ pub(crate) struct Totals {
     pub(crate) task: task::Counters,
     pub(crate) streams: BTreeMap<String, (State, stream::Counters)>,
     pub(crate) subscriptions: BTreeMap<String, (Liveness, goose::Counters)>,
+    /// Number of the active setting group, from 1.
+    pub(crate) active_group: u8,
     /// What the kernel knows of its clock.
     pub(crate) clock: ClockState,
     pub(crate) links: BTreeMap<String, Link>,
@@ -95,6 +97,7 @@ impl Totals {
             subscriptions: subscriptions
                 .map(|name| (name.clone(), (Liveness::Waiting, goose::Counters::default())))
                 .collect(),
+            active_group: relay.protection.groups.active,
             clock: ClockState::default(),
             links: BTreeMap::new(),
             records: None,
@@ -159,6 +162,7 @@ impl Totals {
         let task = self.task;
         json!({
             "relay": self.relay,
+            "active_group": self.active_group,
             "streams": streams.collect::<BTreeMap<_, _>>(),
             "subscriptions": subscriptions.collect::<BTreeMap<_, _>>(),
             "times": times.collect::<BTreeMap<_, _>>(),

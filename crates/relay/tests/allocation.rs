@@ -1,5 +1,5 @@
 //! A relay in its stride asks for no memory: not while the frequency moves, not when a fault comes
-//! and trips, not for a stream that breaks off.
+//! and trips, not for a stream that breaks off, not when the setting group changes.
 
 #[path = "support/feeder.rs"]
 mod feeder;
@@ -42,6 +42,21 @@ const SETTINGS: &str = include_str!("../../substation/tests/data/relay.yaml");
 /// Those that look at others.
 const LINE: &str = include_str!("../../substation/tests/data/line.yaml");
 
+/// Kinds of elements that may differ do, and one is off; `I> ahead` sees the load, which holds a
+/// change up.
+const GROUPS: &str = "
+groups:
+  2:
+    I>>: {pick_up: 4 kA}
+    I>: {k: 0.4}
+    IE>: off
+    U<: {delay: 2 s}
+    f<: {delay: 200 ms}
+    Z1: {reach: 7 ohm}
+    Id: {pick_up: 40 %}
+    Y0: {delay: 200 ms}
+";
+
 /// Runs a relay on a feeder of this frequency whose fault comes at that time; samples between
 /// `gap` are lost. Answers all changes and how often memory was asked for.
 fn run(
@@ -64,6 +79,9 @@ fn run(
         if !gap.contains(&number) {
             engine.sample(&Arrival::new(0, now, decoded.header, decoded.first()));
         }
+        if number == RATE / 2 || number == RATE / 2 + 400 {
+            engine.want_group(now, if number == RATE / 2 { 2 } else { 1 });
+        }
         if number % 4 == 0 {
             changes.extend(engine.step(now).iter().map(|change| (number, *change)));
         }
@@ -74,11 +92,15 @@ fn run(
 
 #[test]
 fn a_relay_asks_for_no_memory_and_trips() {
+    let grouped = SETTINGS.to_owned() + GROUPS;
     for (settings, frequency_hz) in
-        [(SETTINGS, 50.0), (SETTINGS, 49.3), (SETTINGS, 51.7), (LINE, 50.0)]
+        [(&*grouped, 50.0), (&*grouped, 49.3), (&*grouped, 51.7), (LINE, 50.0)]
     {
         let (changes, asked) = run(settings, frequency_hz, 1.0, 0..0);
         assert_eq!(asked, 0, "at {frequency_hz} Hz");
+        for group in [2, 1].into_iter().filter(|_| settings != LINE) {
+            assert!(changes.iter().any(|(_, change)| *change == Change::Group(group)), "{group}");
+        }
         // The place of Q0 among the breakers is 0; the fault begins at sample 4000.
         let trip = changes.iter().find(|(_, change)| *change == Change::Trip(0, true));
         let (number, _) = trip.expect("it trips");

@@ -41,6 +41,7 @@ fn the_examples_are_read() {
     assert_eq!(relay.subscriptions["breaker"].entries.len(), 4);
     assert_eq!(relay.subscriptions["neighbour"].entries.len(), 4);
     assert_eq!(relay.host.task.core, Some(3));
+    assert_eq!(relay.protection.groups.count(), 2);
     let unit = merging_unit::read("unit.yaml", &examples("merging-unit.md")[0]);
     let unit = unit.unwrap_or_else(|p| panic!("{p}"));
     assert_eq!((unit.sources.len(), unit.streams.len(), unit.disturbances.len()), (4, 1, 1));

@@ -4,6 +4,7 @@ mod command_line;
 mod disk;
 mod documents;
 mod feeder_fault;
+mod groups;
 mod interface;
 mod merge;
 mod output;

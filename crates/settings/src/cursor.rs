@@ -5,6 +5,8 @@
 //! it is reported. The table of a mapping decides which keys there are; to ask for another is a
 //! bug of the reader.
 
+mod over;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -119,6 +121,8 @@ impl<'a> Cursor<'a> {
             }
             Shape::Of(_) => self.mapping().iter().for_each(Mapping::check),
             Shape::OneOf(_) => self.form().iter().for_each(Mapping::check),
+            // Its form is that of another place: it is checked where both are read.
+            Shape::Changes(_) => {}
             scalar => drop(self.parse(|text| scalar.check(text))),
         }
     }
@@ -172,7 +176,8 @@ impl<'a> Cursor<'a> {
             _ => return self.mismatch(),
         };
         let mapping = Mapping { entries, table, place: self.place.clone() };
-        mapping.report_keys(None);
+        mapping.report_unknown(None);
+        mapping.report_missing();
         Some(mapping)
     }
 
@@ -182,7 +187,8 @@ impl<'a> Cursor<'a> {
         let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
         let table = choose(forms, entries).map_err(|fault| self.place.report(fault)).ok()?;
         let mapping = Mapping { entries, table, place: self.place.clone() };
-        mapping.report_keys(Some(forms));
+        mapping.report_unknown(Some(forms));
+        mapping.report_missing();
         Some(mapping)
     }
 
@@ -396,7 +402,7 @@ impl<'a> Mapping<'a> {
     /// Reports a key that is missing, because of what is said elsewhere.
     pub fn require(&self, keys: &[&str]) {
         for key in keys.iter().filter(|key| !self.has(key)) {
-            self.report_missing(self.known(key));
+            self.report_absent(self.known(key));
         }
     }
 
@@ -411,8 +417,8 @@ impl<'a> Mapping<'a> {
         self.table.find(key).expect("readers ask for keys of the table")
     }
 
-    /// Reports keys that are not in the table, and those of the table that are missing.
-    fn report_keys(&self, forms: Option<&Forms>) {
+    /// Reports keys that are not in the table.
+    fn report_unknown(&self, forms: Option<&Forms>) {
         for (key, _) in self.entries {
             if self.table.find(&key.text).is_none() {
                 let what = format!("{} has no such key", self.table.what);
@@ -420,13 +426,15 @@ impl<'a> Mapping<'a> {
                 place.wrong(what, self.fix_of_unknown(&key.text, forms));
             }
         }
-        self.table
-            .required()
-            .filter(|key| !self.has(key.name))
-            .for_each(|key| self.report_missing(key));
     }
 
-    fn report_missing(&self, key: &table::Key) {
+    /// Reports keys of the table that must be there and are not.
+    fn report_missing(&self) {
+        let missing = self.table.required().filter(|key| !self.has(key.name));
+        missing.for_each(|key| self.report_absent(key));
+    }
+
+    fn report_absent(&self, key: &table::Key) {
         let what = format!("`{}` is missing", key.name);
         self.place.wrong(what, format!("add `{}`: {}", key.name, key.shape.what()));
     }

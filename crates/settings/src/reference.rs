@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::table::{Forms, Key, Need, Shape, Table};
+use super::table::{Forms, Key, Need, OFF, Shape, Table};
 
 /// Writes the keys of a mapping.
 pub fn write_table(page: &mut String, table: &Table) {
@@ -98,6 +98,7 @@ fn kind(shape: &Shape) -> String {
         Shape::Named(_, value) => format!("mapping from name to {}", kind(value)),
         Shape::Of(table) => table.what.split_once(' ').map_or("", |(_, noun)| noun).into(),
         Shape::OneOf(forms) => forms.item.into(),
+        Shape::Changes(forms) => format!("keys of that {} that differ, or `{OFF}`", forms.item),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::names::Names;
-use super::table::{Key, Need, Shape, Table};
+use super::table::{Key, Need, OFF, Shape, Table};
 use super::units::Dimension::{Current, Power, Rate, ReactivePower, Time, Voltage};
 use super::units::{self, Dimension};
 
@@ -131,7 +131,23 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
             let forms: Vec<Value> = forms.forms.iter().map(|form| refer(form)).collect();
             json!({"oneOf": forms})
         }
+        Shape::Changes(forms) => {
+            let changes = forms.forms.iter().map(|form| changes(form, definitions));
+            let mut either = vec![json!({"const": OFF})];
+            either.extend(changes);
+            json!({"anyOf": either})
+        }
     }
+}
+
+/// Some keys of a form but the one that tells its word; one without a value takes it away.
+fn changes(form: &'static Table, definitions: &mut BTreeMap<&'static str, Value>) -> Value {
+    let mut property = |key: &'static Key| {
+        let value = property(key, definitions);
+        (key.name.to_owned(), json!({"anyOf": [value, {"type": "null"}]}))
+    };
+    let properties: Map<String, Value> = form.keys[1..].iter().map(&mut property).collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
 fn refer(table: &Table) -> Value {

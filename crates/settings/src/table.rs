@@ -97,7 +97,12 @@ pub enum Shape {
     Named(Names, &'static Shape),
     Of(&'static Table),
     OneOf(&'static Forms),
+    /// Keys in which a mapping of one of these forms differs from one at another place, or `off`.
+    Changes(&'static Forms),
 }
+
+/// What stands in place of a mapping with the keys that differ, where there is no such thing at all.
+pub(crate) const OFF: &str = "off";
 
 /// A kind of text with a syntax of its own.
 #[derive(Debug)]
@@ -114,8 +119,8 @@ pub const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static
 }
 
 use Shape::{
-    Address, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair, Point,
-    Quantity, Rate, Several, Share, Text, Time, Whole, Within, Words, Written,
+    Address, Changes, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair,
+    Point, Quantity, Rate, Several, Share, Text, Time, Whole, Within, Words, Written,
 };
 
 impl Table {
@@ -191,7 +196,7 @@ impl Shape {
         match self {
             List(item) | Several(item) | Pair(item) | Named(_, item) => item.tables(),
             Of(table) => vec![table],
-            OneOf(forms) => forms.forms.to_vec(),
+            OneOf(forms) | Changes(forms) => forms.forms.to_vec(),
             _ => Vec::new(),
         }
     }
@@ -231,6 +236,9 @@ impl Shape {
             Of(table) => {
                 let names: Vec<&str> = table.names().collect();
                 format!("a mapping with the keys {}", names.join(", "))
+            }
+            Changes(forms) => {
+                format!("`{OFF}`, or a mapping with the keys of this {} that differ", forms.item)
             }
             OneOf(forms) => {
                 let tags: Vec<&str> = forms.tags().collect();

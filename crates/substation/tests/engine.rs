@@ -8,7 +8,7 @@ use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation}
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings::{self, Input};
 
-const RATE: u32 = 4000;
+pub(crate) const RATE: u32 = 4000;
 const SETTINGS: &str = "
 relay: bay
 frequency: 50 Hz
@@ -30,6 +30,11 @@ elements:
     delay: 0 ms
 trips: {breakers: {Q0: [I], Q1: [Id]}}
 ";
+
+/// A good sample of a steady three-phase current of so many kA.
+pub(crate) fn arrival_of(number: u32, current_ka: f64) -> Arrival {
+    arrival(0, number, current_ka, Quality::GOOD, Synchronisation::Global)
+}
 
 /// A steady three-phase current of 1 kA; `sign` is -1 where it flows out.
 fn arrival(

@@ -3,6 +3,7 @@ mod curves;
 mod engine;
 mod faults;
 mod frequency_rate;
+mod groups;
 mod lines;
 mod logic;
 mod merging_unit;

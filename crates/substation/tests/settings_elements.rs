@@ -111,7 +111,7 @@ fn a_region_of_load_is_whole_and_not_where_faults_are() {
                 current_min: 100 A, healthy: 40 kV, delay: 1 s";
     let load = |keys: &str| match function(keys) {
         Ok(Function::Distance(settings)) => Ok(settings.load),
-        other => Err(other),
+        other => Err(Box::new(other)),
     };
     assert_eq!(load(keys), Ok(None));
     let region = load(&format!("{keys}, load_resistance: 40 ohm, load_angle: 30 deg"));

@@ -4,17 +4,19 @@
 //! A record is a configuration (`.cfg`) and data (`.dat`), or a combined file (`.cff`) that contains
 //! both. What comes out is analog channels in the units of the record, primary or secondary as it
 //! says, digital channels, and the time of each sample; [`resample`] puts a channel at another rate, as
-//! a merging unit would have sent it, and [`evenly`] one whose samples have stamps but no rate. Header
-//! and information are not read.
+//! a merging unit would have sent it, [`resample_sections`] one with several rates, and [`evenly`] one
+//! whose samples have stamps but no rate. Header and information are not read.
 
 mod combined;
 mod configuration;
 mod data;
 mod resample;
+mod sections;
 
 pub use configuration::{Analog, Configuration, Digital, Encoding, Rate, Revision};
 pub use data::Record;
 pub use resample::{evenly, resample};
+pub use sections::resample_sections;
 
 use std::fmt;
 

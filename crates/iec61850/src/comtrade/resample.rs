@@ -51,12 +51,17 @@ pub fn evenly(samples: &[f64], times_s: &[f64]) -> Option<(Vec<f64>, f64)> {
 /// The value at a position between samples; `width` is that of a lobe, in samples.
 fn at(samples: &[f64], position: f64, width: f64) -> f64 {
     let last = samples.len() as i64 - 1;
+    convolved(position, width, |index| samples[index.clamp(0, last) as usize])
+}
+
+/// The same of what `sample` says of each place, also of those before and behind all samples.
+pub(super) fn convolved(position: f64, width: f64, sample: impl Fn(i64) -> f64) -> f64 {
     let begin = (position - LOBES * width).ceil() as i64;
     let end = (position + LOBES * width).floor() as i64;
     let (mut sum, mut weights) = (0.0, 0.0);
     for index in begin..=end {
         let weight = lanczos((index as f64 - position) / width);
-        sum += weight * samples[index.clamp(0, last) as usize];
+        sum += weight * sample(index);
         weights += weight;
     }
     sum / weights

@@ -26,10 +26,6 @@ pub enum MarkKind {
     /// Or longer than the bins of a histogram reach.
     Overflow,
     TooShort,
-    /// By heat, power, or the quota of a control group.
-    Throttled,
-    NotRealTime,
-    NotLocked,
     LoadMissing,
     NeighboursMissing,
     Battery,
@@ -38,8 +34,6 @@ pub enum MarkKind {
     RtThrottling,
     IdleStates,
     Stolen,
-    Busy,
-    Coarse,
     MaximaOnly,
     NoMeter,
     BelowZero,
@@ -54,9 +48,6 @@ impl MarkKind {
             Self::LostSamples => "lost samples",
             Self::Overflow => "overflow",
             Self::TooShort => "too short",
-            Self::Throttled => "throttled",
-            Self::NotRealTime => "not real-time",
-            Self::NotLocked => "memory not locked",
             Self::LoadMissing => "load missing",
             Self::NeighboursMissing => "neighbours missing",
             Self::Battery => "on battery",
@@ -65,8 +56,6 @@ impl MarkKind {
             Self::RtThrottling => "RT throttling",
             Self::IdleStates => "idle states",
             Self::Stolen => "stolen time",
-            Self::Busy => "busy machine",
-            Self::Coarse => "coarse clock",
             Self::MaximaOnly => "maxima only",
             Self::NoMeter => "no stall meter",
             Self::BelowZero => "below zero",
@@ -85,13 +74,6 @@ impl MarkKind {
                 "Latencies were longer than can be stored: the maximum is at least what is shown."
             }
             Self::TooShort => "Too few samples for the higher percentiles.",
-            Self::Throttled => "The processor was throttled during the measurement.",
-            Self::NotRealTime => {
-                "The probe did not get the real-time priority required by the profile."
-            }
-            Self::NotLocked => {
-                "The memory of the probe was not locked, so latencies include page faults."
-            }
             Self::LoadMissing => "The load of the profile did not run, or only part of the time.",
             Self::NeighboursMissing => {
                 "The neighbours of the profile did not run, or only part of the time."
@@ -107,8 +89,6 @@ impl MarkKind {
                  from them."
             }
             Self::Stolen => "A hypervisor took the processor away during the measurement.",
-            Self::Busy => "The machine was busy with other work during the measurement.",
-            Self::Coarse => "The resolution of the times is coarser than a microsecond.",
             Self::MaximaOnly => {
                 "Only the maximum of each interval is known, so all figures are those of maxima."
             }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use terminal::exit::Exit;
 
 use crate::merging::alternate::Alternate;
-use crate::merging::expected::trip_after;
+use crate::merging::expected;
 use crate::merging::files::generators;
 use crate::merging::publisher::Publisher;
+use crate::prepare;
 use crate::program::{self, whole};
-use crate::{prepare, time};
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
@@ -28,7 +28,7 @@ Examples:
   qcmerge check bay.yaml
       lists all errors in settings, with line numbers
   qcmerge expect bay.yaml relay.yaml
-      how long the relay's filter needs by itself, in ms
+      how long the relay's filter needs by itself, in ms; with --json, what each element did
   qcmerge run bay.yaml --interface v0 --core 1 --priority 80 --json
       publishes on a dedicated core and prints figures as JSON
   qcmerge alternate --interface v0 --actions 1000 --interval 50ms --records steps.jsonl
@@ -72,12 +72,15 @@ enum Command {
         how: How,
     },
     /// Print the trip time of an ideal relay after the first inception, in ms: the delay of its
-    /// filter and elements, without software and network
+    /// filter and elements, without software and network. Records are looked at once
     Expect {
         /// Settings of the merging unit
         settings: PathBuf,
         /// Settings of the relay
         relay: PathBuf,
+        /// Print as JSON when each element started and operated and each breaker tripped
+        #[arg(long)]
+        json: bool,
     },
     /// Publish one stream whose current steps up and down, and record when each step was sent
     Alternate {
@@ -159,7 +162,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             terminal::out!("{figures}");
             Ok(Exit::Done)
         }
-        Command::Expect { settings, relay } => expect(&settings, &relay),
+        Command::Expect { settings, relay, json } => expect(&settings, &relay, json),
         Command::Run { settings, interface, how } => {
             let unit = program::settings(&settings, merging_unit::read)?;
             publish(&unit, &settings, interface.as_deref(), &how)
@@ -175,13 +178,18 @@ fn command(command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
+fn expect(settings: &Path, relay_path: &Path, json: bool) -> anyhow::Result<Exit> {
     let unit = program::settings(settings, merging_unit::read)?;
     let relay = program::settings(relay_path, substation::settings::read)?;
     let generators = generators(&unit, settings)?;
-    match trip_after(&unit, &relay, generators) {
-        Some(after) => terminal::out!("{:.6}", time::ns(after) as f64 / 1e6),
-        None => bail!("no fault of these sources trips this relay within a minute"),
+    let expected = expected::expect(&unit, &relay, generators);
+    if json {
+        terminal::print_json(&expected.summary().to_string());
+    }
+    match expected.trip_after_ns() {
+        Some(after_ns) if !json => terminal::out!("{:.6}", after_ns as f64 / 1e6),
+        Some(_) => {}
+        None => bail!(expected.why_no_trip()),
     }
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use iec61850::comtrade::{Record, evenly, resample};
+use iec61850::comtrade::{Rate, Record, evenly, resample, resample_sections};
 use settings::Spot;
 use substation::settings::merging_unit::{MergingUnit, Playback, RecordFiles, Source};
 
@@ -92,35 +92,57 @@ fn comtrade(
     channels(&record, names, to_hz).with_context(|| configuration.display().to_string())
 }
 
-fn channels(record: &Record, names: &[String], to_hz: u16) -> anyhow::Result<(Channels, f64)> {
-    let all_zero = vec![0.0; record.time_s.len()];
-    let hz = match record.configuration.rates[..] {
-        [rate] => rate.hz,
-        [] => evenly(&all_zero, &record.time_s).map(|(_, hz)| hz).context(
-            "no rate, and stamps that do not increase; only records with one rate, or a stamp for each \
+/// When the samples of a record are taken.
+enum Pace<'r> {
+    /// At one rate, in Hz.
+    Even(f64),
+    /// When their stamps say so, at this mean rate in Hz.
+    Stamped(f64),
+    /// At several rates, one after the other.
+    Sections(&'r [Rate]),
+}
+
+fn pace(record: &Record) -> anyhow::Result<Pace<'_>> {
+    Ok(match &record.configuration.rates[..] {
+        [rate] => Pace::Even(rate.hz),
+        [] => Pace::Stamped(evenly(&record.time_s, &record.time_s).map(|(_, hz)| hz).context(
+            "no rate, and stamps that do not increase; only records with rates, or a stamp for each \
              sample, can be played",
-        )?,
-        _ => bail!(
-            "{} rates; only records with one rate can be played",
-            record.configuration.rates.len()
-        ),
+        )?),
+        rates => Pace::Sections(rates),
+    })
+}
+
+fn channels(record: &Record, names: &[String], to_hz: u16) -> anyhow::Result<(Channels, f64)> {
+    let to_hz = f64::from(to_hz);
+    let pace = pace(record)?;
+    let rates_hz = match &pace {
+        Pace::Even(hz) | Pace::Stamped(hz) => vec![*hz],
+        Pace::Sections(rates) => rates.iter().map(|rate| rate.hz).collect(),
     };
     let (least, most) = (RECORD_HZ.start(), RECORD_HZ.end());
-    if !RECORD_HZ.contains(&hz) {
+    if let Some(hz) = rates_hz.iter().find(|hz| !RECORD_HZ.contains(hz)) {
         bail!("{hz} samples per second; only records with {least} to {most} can be played");
     }
-    if all_zero.len() as f64 * f64::from(to_hz) / hz > PLAYED_SAMPLES_MAX {
+    if record.time_s.last().is_some_and(|end_s| end_s * to_hz > PLAYED_SAMPLES_MAX) {
         bail!("it is longer than {PLAYED_SAMPLES_MAX} samples of the stream; cut it");
     }
+    // Sections end at the rate of the stream, others stay at their own.
+    let hz = if let Pace::Sections(_) = pace { to_hz } else { rates_hz[0] };
     let mut channels = Channels::default();
-    for (channel, name) in channels.iter_mut().zip(names) {
-        *channel = if name == "none" { all_zero.clone() } else { primary(record, name, hz)? };
+    for (channel, name) in channels.iter_mut().zip(names).filter(|(_, name)| *name != "none") {
+        *channel = primary(record, name, &pace, to_hz)?;
+    }
+    let length = channels.iter().map(Vec::len).max().unwrap_or(0);
+    let length = if length == 0 { record.time_s.len() } else { length };
+    for channel in channels.iter_mut().filter(|channel| channel.is_empty()) {
+        *channel = vec![0.0; length];
     }
     Ok((channels, hz))
 }
 
 /// A channel in primary A or V, at even times and without its skew.
-fn primary(record: &Record, name: &str, hz: f64) -> anyhow::Result<Vec<f64>> {
+fn primary(record: &Record, name: &str, pace: &Pace<'_>, to_hz: f64) -> anyhow::Result<Vec<f64>> {
     let all = &record.configuration.analog;
     let Some(index) = all.iter().position(|channel| channel.name == name) else {
         let there: Vec<&str> = all.iter().map(|channel| channel.name.as_str()).collect();
@@ -133,25 +155,25 @@ fn primary(record: &Record, name: &str, hz: f64) -> anyhow::Result<Vec<f64>> {
         "mA" | "mV" => 1e-3,
         other => bail!("channel `{name}` is in `{other}`; only A and V with k or m are supported"),
     };
-    let factor = if channel.is_primary { prefix } else { prefix * channel.ratio };
-    let values: Vec<f64> = record.analog[index].iter().map(|value| value * factor).collect();
-    let even = if record.configuration.rates.is_empty() {
-        evenly(&values, &record.time_s).map(|(even, _)| even)
-    } else {
-        None
-    };
-    let values = even.unwrap_or(values);
     let late_s = channel.skew_us * 1e-6;
-    if late_s == 0.0 {
-        return Ok(values);
-    }
     if late_s.abs() > SKEW_S_MAX {
         bail!(
             "channel `{name}` is skewed by {} us; at most {SKEW_S_MAX} s can be taken out",
             channel.skew_us
         );
     }
-    Ok(resample(&values, hz, hz, late_s))
+    let factor = if channel.is_primary { prefix } else { prefix * channel.ratio };
+    let values: Vec<f64> = record.analog[index].iter().map(|value| value * factor).collect();
+    let (even, hz) = match pace {
+        Pace::Sections(rates) => {
+            return Ok(resample_sections(&values, &record.time_s, rates, to_hz, late_s));
+        }
+        Pace::Even(hz) => (values, *hz),
+        Pace::Stamped(hz) => {
+            (evenly(&values, &record.time_s).map_or(values, |(even, _)| even), *hz)
+        }
+    };
+    Ok(if late_s == 0.0 { even } else { resample(&even, hz, hz, late_s) })
 }
 
 #[cfg(test)]
@@ -192,11 +214,25 @@ mod tests {
     }
 
     #[test]
+    fn a_record_with_two_rates_is_played_at_that_of_the_stream() {
+        // The samples are those of 4000 Hz; said to be of 2000 Hz, the wave has half the frequency.
+        let record = record("2\n4000,1000\n2000,2000", 0.0, "A");
+        let (channels, hz) = channels(&record, &names(), 4000).expect("it can be played");
+        assert_eq!((hz, channels[0].len()), (4000.0, channels[1].len()));
+        assert!((2997..=3000).contains(&channels[0].len()), "{}", channels[0].len());
+        let wave = |turns: f64| 20e3 * (2.0 * std::f64::consts::PI * turns).sin();
+        for (n, value) in channels[0].iter().enumerate().take(2900).skip(100) {
+            let sample = if n < 1000 { n as f64 } else { 999.0 + (n as f64 - 999.0) / 2.0 };
+            assert!((value - wave(50.0 * sample / 4000.0)).abs() < 200.0, "{n}: {value}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_played_is_told() {
         let said = |rate: &str, skew_us: f64, unit: &str| {
             channels(&record(rate, skew_us, unit), &names(), 4000).unwrap_err().to_string()
         };
-        assert!(said("2\n4000,1000\n1000,2000", 0.0, "A").starts_with("2 rates; only"));
+        assert!(said("2\n4000,1000\n50,2000", 0.0, "A").starts_with("50 samples per second; only"));
         assert!(
             said("1\n1e-9,2000", 0.0, "A").contains("samples per second; only records with 100")
         );

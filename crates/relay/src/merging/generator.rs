@@ -93,6 +93,16 @@ impl Generator {
         (newest_s >= begin_s).then_some((self.episode, begin))
     }
 
+    /// When a record has been played once; nothing where values have no end.
+    pub(crate) fn once(&self, rate: u16) -> Option<SampleTime> {
+        match &self.values {
+            Values::Playback(playback) => {
+                Some(SampleTime::of_sample(playback.length(), rate.into()))
+            }
+            Values::Waves(_) | Values::Plant(_) => None,
+        }
+    }
+
     pub(crate) fn episode_at(&self, number: u64) -> u64 {
         match &self.values {
             Values::Waves(waves) => waves.place(number).0,

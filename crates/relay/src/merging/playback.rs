@@ -56,13 +56,17 @@ impl Playback {
 
     /// Which turn of the record a sample belongs to, and its number within.
     pub(crate) fn place(&self, sample: u64) -> (u64, u64) {
-        let length = self.samples.len() as u64;
-        (sample / length, sample % length)
+        (sample / self.length(), sample % self.length())
+    }
+
+    /// Samples of one turn.
+    pub(crate) fn length(&self) -> u64 {
+        self.samples.len() as u64
     }
 
     /// The sample at which the fault of a turn begins.
     pub(crate) fn inception(&self, turn: u64) -> Option<u64> {
-        self.inception.map(|within| turn * self.samples.len() as u64 + within)
+        self.inception.map(|within| turn * self.length() + within)
     }
 }
 

@@ -211,7 +211,9 @@ fn newest<T: DeserializeOwned>(path: &Path, octets: &[u8]) -> Result<Option<Slot
     let newest = slots.max_by_key(|slot| slot.number);
     if newest.is_none() && octets.iter().any(|octet| *octet != 0) {
         let path = path.display();
-        let what = "this is not the memory of this party; give `memory` a different file";
+        let what = "this is not the memory of this party, or it is damaged; give `memory` the file of \
+                    this party, or, where that is damaged, move it away, make new keys for the \
+                    station with `qcrelay keys --force` and restart all parties";
         return Err(program::bad_input(format!("{path}: {what}")));
     }
     Ok(newest)
@@ -277,6 +279,7 @@ mod tests {
         let (_, found) = Memory::open::<u64>(&path).expect("it opens");
         assert_eq!(found, Some(Found { remembered: 9, is_other_boot: true }));
         std::fs::write(&path, "a text").expect("written");
-        assert!(Memory::open::<u64>(&path).is_err());
+        let said = Memory::open::<u64>(&path).expect_err("a text").to_string();
+        assert!(said.contains("or it is damaged; give `memory` the file of this party"), "{said}");
     }
 }

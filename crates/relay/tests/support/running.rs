@@ -84,6 +84,12 @@ impl Relay {
         false
     }
 
+    /// Ends it as nothing can prevent, and it cannot notice.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it is a child");
+        self.child.wait().expect("it ends");
+    }
+
     /// Ends it as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
         // SAFETY: takes numbers only; the child has not been waited for.

@@ -4,11 +4,13 @@
 //! The relay acts on nothing that it does not trust. An element is given phasors only while its
 //! streams are valid, as well synchronised as the settings want, of good quality in the channels
 //! that it looks at, and while no subscribed message blocks it; else it is given none, forgets
-//! what it had begun, and cannot operate. Once made, nothing here asks for memory.
+//! what it had begun, and cannot operate. Once made, nothing here asks for memory, not even a change of
+//! the setting group.
 
 mod arrival;
 mod context;
 mod element;
+mod groups;
 mod inputs;
 mod logic;
 mod stream;
@@ -22,6 +24,8 @@ use crate::settings::{Element, Input, Protection};
 pub use arrival::Arrival;
 use context::{Context, place};
 use element::{Rank, Running};
+use groups::Groups;
+pub use groups::WAIT_MAX;
 use inputs::{Inputs, Told};
 use stream::Subscribed;
 
@@ -37,6 +41,8 @@ pub enum Change {
     Trip(usize, bool),
     /// A stream can be used or not.
     Stream(usize, State),
+    /// Another setting group is active, by its number from 1.
+    Group(u8),
 }
 
 /// A relay without its inputs and outputs.
@@ -44,6 +50,7 @@ pub enum Change {
 pub struct Engine {
     streams: Vec<Subscribed>,
     elements: Vec<Running>,
+    groups: Groups,
     /// What other devices tell each element.
     inputs: Vec<Inputs>,
     /// Elements that have something to look at that they can trust.
@@ -73,13 +80,12 @@ impl Engine {
             .values()
             .map(|stream| Subscribed::new(stream, protection.frequency_hz))
             .collect();
-        let elements: Vec<Running> =
-            protection.elements.values().map(|element| Running::new(element, protection)).collect();
+        let (groups, elements) = Groups::new(protection);
         let find = |name: &str| place(&protection.elements, name);
         let guards =
             |element: &Element| element.guards.iter().filter_map(|name| find(name)).collect();
         let breakers = protection.trips.elements_by_breaker.len();
-        let changes_max = streams.len() + 2 * elements.len() + breakers;
+        let changes_max = streams.len() + 2 * elements.len() + breakers + 1;
         Self {
             inputs: vec![Inputs::default(); elements.len()],
             seeing: vec![false; elements.len()],
@@ -94,6 +100,7 @@ impl Engine {
             changes: Vec::with_capacity(changes_max),
             streams,
             elements,
+            groups,
         }
     }
 
@@ -132,9 +139,24 @@ impl Engine {
         self.told.fill(Told::Nothing);
     }
 
+    /// Asks for a setting group, by its number from 1; says whether that is new. It is active from one
+    /// of the next steps on ([`Change::Group`]): the first in which no element sees a fault whose
+    /// settings differ, and at the latest after [`WAIT_MAX`].
+    pub fn want_group(&mut self, now: SampleTime, number: u8) -> bool {
+        self.groups.want(now, number)
+    }
+
+    /// Number of the active setting group, from 1.
+    #[must_use]
+    pub const fn group(&self) -> u8 {
+        self.groups.active()
+    }
+
     /// Looks at everything at this moment; answers what has changed.
     pub fn step(&mut self, now: SampleTime) -> &[Change] {
         self.changes.clear();
+        let group = self.groups.step(now, &self.decisions, &mut self.elements);
+        self.changes.extend(group.map(Change::Group));
         for (index, stream) in self.streams.iter_mut().enumerate() {
             if let Some(state) = stream.step(now) {
                 self.changes.push(Change::Stream(index, state));
@@ -186,13 +208,14 @@ impl Engine {
             }
             let context = Context {
                 inputs: &self.inputs[index],
-                is_guarded: self.guards[index].iter().any(|guard| self.guarding[*guard]),
+                is_guarded: self.groups.is_blind(index)
+                    || self.guards[index].iter().any(|guard| self.guarding[*guard]),
                 decisions: &self.decisions,
                 tripped: &self.tripped,
                 positions: &self.positions,
             };
             let new = element.step(now, &mut self.streams, &context);
-            self.seeing[index] = element.sees(&self.streams);
+            self.seeing[index] = !self.groups.is_off(index) && element.sees(&self.streams);
             self.guarding[index] = rank == Rank::Guard && new.operate;
             let old = std::mem::replace(&mut self.decisions[index], new);
             if new.start != old.start {

@@ -66,9 +66,10 @@ pub enum Shape {
     Mho,
     /// Four lines; how far it reaches along the axis of resistances, in ohm.
     Quadrilateral {
-        /// Of phase to phase faults, in ohm of a loop of one phase.
+        /// Of phase to phase faults, in ohm per phase: half of what is between the phases.
         resistance_ohm: f64,
-        /// Of faults to earth, in ohm.
+        /// Of faults to earth, in ohm per phase, as `reach` is: an arc of `R` that only this end feeds
+        /// is seen as `R / (1 + earth_factor)`.
         earth_resistance_ohm: f64,
         /// By how much the line of its reach falls towards resistances, in degrees: current that the far
         /// end feeds into a fault of some resistance makes it look nearer, where the angles of both
@@ -467,6 +468,11 @@ mod tests {
         let taken = |ohm| operates(&mut element(QUADRILATERAL, Way::Forward), Kind::Two, 0.4, ohm);
         assert_eq!(taken(4.5), Some(20));
         assert_eq!(taken(6.0), None);
+        // To earth, what is set is per phase, and the arc 1.7 times that.
+        let taken =
+            |ohm| operates(&mut element(QUADRILATERAL, Way::Forward), Kind::Earth, 0.4, ohm);
+        assert_eq!(taken(8.0 * 1.7 * 0.95), Some(20));
+        assert_eq!(taken(8.0 * 1.7 * 1.1), None);
     }
 
     #[test]

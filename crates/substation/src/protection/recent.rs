@@ -70,7 +70,7 @@ impl Recent {
             voltages,
             voltage_slopes: voltages,
             rests_v: [0.0; 3],
-            transformers: Transformers::Capacitive,
+            transformers: Transformers::Inductive,
             span: 1.0,
             age: 5.0,
             before: Some(Before { voltage: Some(before), currents: [Complex::ZERO; 3] }),

@@ -22,6 +22,8 @@ pub struct Host {
     pub metrics: Option<std::net::SocketAddr>,
     pub records: Option<String>,
     pub rotation: Rotation,
+    /// Where this host's users see and change the active setting group.
+    pub control: Option<String>,
 }
 
 /// What a relay does when an interface that was up is down, or has nobody at its other end.
@@ -64,6 +66,7 @@ pub(super) fn read(top: &Mapping<'_>) -> Option<Host> {
         metrics: map.parse("metrics", socket).map(|address| address.value),
         records: text("records"),
         rotation: rotation(&map)?,
+        control: text("control"),
     })
 }
 

@@ -7,6 +7,7 @@ use ::settings::table::{Key, Shape, Syntax, Table, key};
 use ::settings::units::Dimension::{Frequency, Size, Time};
 
 use super::elements::ELEMENT;
+use super::groups::{GROUPS, NUMBERS};
 use super::host::cache_group;
 use super::texts::{GROUP, RATE, SOCKET, TEXT, VISIBLE, YES_NO};
 
@@ -30,6 +31,8 @@ pub static RELAY: Table = Table {
         key("goose", Named(Foreign, &Of(&GOOSE)), Optional, "messages that it sends, by name"),
         key("subscriptions", Named(Foreign, &Of(&SUBSCRIPTION)), Optional, "messages of others"),
         key("host", Of(&HOST), Optional, "where and how it runs"),
+        key("groups", Of(&GROUPS), Optional, "other settings of `elements`, by number"),
+        key("active_group", NUMBERS, Default("1"), "the group that is active at the start"),
     ],
 };
 
@@ -166,6 +169,7 @@ static HOST: Table = Table {
         RECORDS_SIZE_MAX,
         RECORDS_AGE_MAX,
         RECORDS_KEEP,
+        key("control", TEXT, Optional, "socket (file) of `qcrelay group`"),
     ],
 };
 

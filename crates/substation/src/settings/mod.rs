@@ -14,6 +14,7 @@
 
 mod elements;
 mod goose;
+mod groups;
 mod host;
 pub mod imported;
 mod keys;
@@ -35,7 +36,7 @@ use ::settings::table::Shape::Of;
 pub use host::{Host, Rotation, Thread, WhenDown};
 pub use keys::RELAY;
 pub use model::{
-    Element, Function, GooseControl, Mode, Pilot, Protection, Quantity, Relay, Signal, SignalKind,
+    Element, Function, GooseControl, Groups, Mode, Pilot, Protection, Quantity, Relay, Signal, SignalKind,
     Stream, SwitchOnto, SynchronisationNeeded,
 };
 pub use subscriptions::{Entry, Input, Subscription};
@@ -60,7 +61,8 @@ fn relay(top: &Mapping<'_>) -> Option<Relay> {
     let goose = goose::read(top, &names, mode);
     let subscriptions = subscriptions::read(top, &names);
     let host = host::read(top)?;
-    let (name, protection) = (top.text("relay")?.value, protection?);
+    let (name, mut protection) = (top.text("relay")?.value, protection?);
+    protection.groups = groups::read(top, &names, &protection.elements)?;
     Some(Relay { name, mode, protection, goose, subscriptions, host })
 }
 
@@ -68,7 +70,9 @@ fn protection(top: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Option<Protec
     let frequency_hz = top.quantity("frequency");
     let streams = streams::read(top, frequency_hz.unwrap_or(50.0), mode);
     let elements = elements::read(top, names);
-    Some(Protection { trips: trips(top, names)?, streams, elements, frequency_hz: frequency_hz? })
+    let trips = trips(top, names)?;
+    let groups = Groups::default();
+    Some(Protection { trips, streams, elements, frequency_hz: frequency_hz?, groups })
 }
 
 /// The trip matrix: a breaker for each key, with its elements.

@@ -34,6 +34,32 @@ pub struct Protection {
     pub streams: BTreeMap<String, Stream>,
     pub elements: BTreeMap<String, Element>,
     pub trips: Matrix,
+    /// Other settings of the elements.
+    pub groups: Groups,
+}
+
+/// Setting groups beside the first one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Groups {
+    /// Elements of group 2, 3 and so on that differ from those of group 1, with all their settings;
+    /// `None`: it is off there.
+    pub others: Vec<BTreeMap<String, Option<Element>>>,
+    /// The group that is active at the start, from 1.
+    pub active: u8,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self { others: Vec::new(), active: 1 }
+    }
+}
+
+impl Groups {
+    /// How many there are, the first one included.
+    #[must_use]
+    pub fn count(&self) -> u8 {
+        1 + self.others.len() as u8
+    }
 }
 
 /// Whether a relay is at work (`Mod` of LLN0, IEC 61850-7-4 annex A).

@@ -8,6 +8,8 @@ pub(super) struct Names<'a> {
     pub(super) streams: Vec<&'a str>,
     pub(super) breakers: Vec<&'a str>,
     pub(super) elements: Vec<&'a str>,
+    /// Number of the last setting group.
+    pub(super) groups: usize,
     /// Function and stream of each element that has them.
     places: Vec<(&'static str, Option<String>)>,
     /// What messages of other devices say, as written: `position Q0`.
@@ -18,11 +20,13 @@ impl<'a> Names<'a> {
     pub(super) fn of(top: &Mapping<'a>) -> Self {
         let trips = top.mapping("trips");
         let elements = top.named("elements");
+        let groups = top.table.find("groups").and_then(|_| top.mapping("groups"));
         Self {
             streams: below(top, "streams"),
             breakers: trips.map_or(Vec::new(), |trips| below(&trips, "breakers")),
             places: elements.iter().map(|(_, element)| place(element)).collect(),
             told: told(top),
+            groups: groups.map_or(1, |map| 1 + map.table.names().filter(|n| map.has(n)).count()),
             elements: elements.into_iter().map(|(name, _)| name.value).collect(),
         }
     }

@@ -32,6 +32,8 @@ pub enum Entry {
     Trip(String),
     /// Takes back the trip of a breaker that stays (lockout) when it becomes true.
     Reset(String),
+    /// This setting group, from 1, is to be active while it is true, if no other one is to be.
+    Group(u8),
     /// Quality of other values of the message, by their numbers from 0: they are unknown unless this
     /// is good and no test.
     Quality(Vec<usize>),
@@ -133,10 +135,24 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
         ("position", breaker) if !breaker.is_empty() => Ok(Entry::Position(breaker.into())),
         ("trip", _) => breaker().map(Entry::Trip),
         ("reset", _) => breaker().map(Entry::Reset),
+        ("group", number) => group_of(number, names.groups).map(Entry::Group),
         _ => {
             let fix = "write `position Q0`, `block I>`, `trip Q0`, `reset Q0`, `initiate BF`, \
-                       `receive POTT`, `circuit SUP`, `close SUP`, `quality`, `quality of 2` or `unused`";
+                       `receive POTT`, `circuit SUP`, `close SUP`, `group 2`, `quality`, `quality of 2` or \
+                       `unused`";
             Err(Fault::new(format!("{} is not an entry", quoted(text)), fix))
         }
     }
+}
+
+/// The number of a setting group that is there.
+fn group_of(text: &str, groups: usize) -> Result<u8, Fault> {
+    let number = text.parse().ok().filter(|number| (1..=groups).contains(&usize::from(*number)));
+    number.ok_or_else(|| {
+        let fix = match groups {
+            1 => "there is group 1 alone: add `groups`".to_owned(),
+            last => format!("the groups are 1 to {last}"),
+        };
+        Fault::new(format!("there is no group {}", quoted(text)), fix)
+    })
 }

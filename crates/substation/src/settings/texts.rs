@@ -13,6 +13,16 @@ pub(super) const YES_NO: Shape = Shape::Choice(&["yes", "no"]);
 /// A text that is not empty.
 pub(super) const TEXT: Shape =
     Shape::Written(&Syntax { what: "a text", check: |text| filled(text).map(drop) });
+/// Whether a key with this shape names something else, or is one word that tells what it belongs to.
+pub(super) fn is_name(shape: &Shape) -> bool {
+    match (shape, &TEXT) {
+        (Shape::Written(syntax), Shape::Written(text)) => syntax.what == text.what,
+        (Shape::Several(item), _) => is_name(item),
+        (Shape::Choice(words), _) => words.len() == 1,
+        _ => false,
+    }
+}
+
 /// A text that goes into frames.
 pub(super) const VISIBLE: Shape = Shape::Written(&Syntax {
     what: "a text of at most 129 printable ASCII characters",

@@ -70,7 +70,12 @@ pub(super) static DIRECTIONAL_OVERCURRENT: Table = Table {
         RESET,
         SECOND_HARMONIC,
         WAY,
-        key("characteristic", Within(Angle, -90.0, 90.0), Required, "by which current lags"),
+        key(
+            "characteristic",
+            Within(Angle, -90.0, 90.0),
+            Required,
+            "by which current lags its voltage in the middle of ahead: about the angle of the line",
+        ),
         key("polarising_min", Within(Voltage, 1.0, 1e5), Required, "primary voltage that it needs"),
         FUSE_GUARD,
         CT_GUARD,

@@ -7,9 +7,7 @@ use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Angle, Number, Time};
 
-use super::{
-    CT_GUARD, CURRENT_MIN, DELAY, FUSE_GUARD, HEALTHY, OHMS, STREAM, VOLTS, WAY, function, way,
-};
+use super::{CT_GUARD, CURRENT_MIN, DELAY, FUSE_GUARD, OHMS, STREAM, VOLTS, WAY, function, way};
 use crate::protection::distance::Shape;
 use crate::protection::load::Load;
 use crate::protection::{Complex, Degrees, distance, fuse_failure, power_swing};
@@ -25,8 +23,13 @@ pub(super) static DISTANCE: Table = Table {
         function(&["distance"]),
         STREAM,
         key("shape", Choice(&["mho", "quadrilateral"]), Required, "of the zone"),
-        key("resistance", OHMS, Optional, "primary, of a quadrilateral between phases"),
-        key("earth_resistance", OHMS, Optional, "primary, of a quadrilateral to earth"),
+        key("resistance", OHMS, Optional, "of a quadrilateral between phases: primary, per phase"),
+        key(
+            "earth_resistance",
+            OHMS,
+            Optional,
+            "of a quadrilateral to earth: primary, per phase and not of the loop",
+        ),
         key(
             "tilt",
             Within(Angle, 0.0, 30.0),
@@ -39,7 +42,12 @@ pub(super) static DISTANCE: Table = Table {
         key("earth_factor", Within(Number, 0.0, 10.0), Required, "`(Z0 - Z1) / 3 Z1`"),
         key("earth_factor_angle", Within(Angle, -180.0, 180.0), Default("0 deg"), "of that"),
         CURRENT_MIN,
-        HEALTHY,
+        key(
+            "healthy",
+            VOLTS,
+            Required,
+            "primary, phase to earth: least positive sequence voltage before a fault that is remembered",
+        ),
         DELAY,
         FUSE_GUARD,
         key("power_swing", TEXT, Optional, "element that blocks it during power swings"),
@@ -55,7 +63,7 @@ pub(super) static FUSE_FAILURE: Table = Table {
     keys: &[
         function(&["fuse_failure"]),
         STREAM,
-        HEALTHY,
+        key("healthy", VOLTS, Required, "primary, phase to earth: least voltage of a whole phase"),
         key("unbalance", VOLTS, Required, "primary, negative or zero sequence"),
         CURRENT_MIN,
     ],

@@ -63,7 +63,6 @@ const FUSE_GUARD: Key =
 const CT_GUARD: Key =
     key("ct_supervision", TEXT, Optional, "element that blocks it while currents are not trusted");
 const CURRENT_MIN: Key = key("current_min", AMPERES, Required, "primary current that it needs");
-const HEALTHY: Key = key("healthy", VOLTS, Required, "primary voltage of a whole phase");
 
 /// The key by which the form of an element is chosen.
 const fn function(word: &'static [&'static str; 1]) -> Key {
@@ -76,7 +75,8 @@ pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Ele
     elements
 }
 
-fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
+/// An element with all its settings.
+pub(super) fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
     let is_differential = map.table.name == "differential";
     let key = if is_differential { "streams" } else { "stream" };
     let stream = |text: &str| known(text, ["stream", "streams"], &names.streams);
