@@ -132,3 +132,27 @@ fn currents_of_two_streams_are_compared_at_one_moment_and_only_with_clocks() {
     // Without a clock nobody knows, whatever the settings of the stream want.
     assert!(!run(0, 1.0, Synchronisation::None));
 }
+
+#[test]
+fn a_blocked_thermal_element_goes_on_heating() {
+    let text = SETTINGS.replace(
+        "  I: {function: overcurrent, stream: a, pick_up: 500 A, delay: 0 s}",
+        "  I: {function: thermal, stream: a, current_max: 125 A, time_constant: 10 s}",
+    );
+    let relay = settings::read("relay.yaml", &text).expect("the settings are good");
+    let mut engine = Engine::new(&relay.protection);
+    // 1 kA is 64 times the heat that is allowed: 100 % after 158 ms.
+    for number in 0..RATE / 2 {
+        engine.sample(&arrival(0, number, 1.0, Quality::GOOD, Synchronisation::Global));
+        let is_blocked = number < RATE / 4;
+        engine.forget_messages();
+        engine.tell(0, Input::Block, Some(is_blocked));
+        if number % 4 == 0 {
+            engine.step(SampleTime::of_sample(number.into(), RATE));
+            assert!(!is_blocked || !engine.decision(0).start, "at {number}");
+        }
+        if number == RATE / 4 {
+            assert!(engine.decision(0).operate, "as soon as nothing blocks it");
+        }
+    }
+}

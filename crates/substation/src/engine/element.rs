@@ -19,6 +19,7 @@ use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
 use crate::protection::power::Power;
 use crate::protection::power_swing::PowerSwing;
+use crate::protection::thermal::Thermal;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
 use crate::settings::{Element, Function, Input, Protection, Quantity};
@@ -53,9 +54,10 @@ enum Kind {
     FuseFailure(FuseFailure),
     PowerSwing(PowerSwing),
     BrokenConductor(BrokenConductor),
-    FrequencyRate(FrequencyRate),
+    FrequencyRate(Box<FrequencyRate>),
     Power(Power),
     CtSupervision(CtSupervision),
+    Thermal(Thermal),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -121,9 +123,12 @@ impl Running {
             Function::BrokenConductor(settings) => {
                 Kind::BrokenConductor(BrokenConductor::new(*settings))
             }
-            Function::FrequencyRate(settings) => Kind::FrequencyRate(FrequencyRate::new(*settings)),
+            Function::FrequencyRate(settings) => {
+                Kind::FrequencyRate(Box::new(FrequencyRate::new(*settings)))
+            }
             Function::Power(settings) => Kind::Power(Power::new(*settings)),
             Function::CtSupervision(settings) => Kind::CtSupervision(CtSupervision::new(*settings)),
+            Function::Thermal(settings) => Kind::Thermal(Thermal::new(*settings)),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -198,6 +203,13 @@ impl Running {
             }
             Kind::Power(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::CtSupervision(element) => element.update(now, measured(&both).map(|m| &m.bay)),
+            Kind::Thermal(element) => {
+                // What heats goes on heating, whoever blocks the element.
+                let stream = self.streams.first().and_then(|stream| streams.get(*stream));
+                let measured = stream.and_then(|stream| stream.measured(&currents));
+                let decision = element.update(now, measured.map(|m| m.bay.currents));
+                if is_blocked { Decision::NONE } else { decision }
+            }
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }
@@ -212,7 +224,8 @@ impl Running {
             Kind::Overcurrent(..)
             | Kind::Differential { .. }
             | Kind::BreakerFailure { .. }
-            | Kind::BrokenConductor(_) => &[CURRENTS],
+            | Kind::BrokenConductor(_)
+            | Kind::Thermal(_) => &[CURRENTS],
             Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
             _ => &[CURRENTS, VOLTAGES],
         };

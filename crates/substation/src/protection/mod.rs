@@ -34,6 +34,7 @@ pub mod power_swing;
 pub mod recent;
 pub mod space_vector;
 mod symmetrical;
+pub mod thermal;
 mod timing;
 pub mod trip;
 pub mod voltage;

@@ -12,7 +12,7 @@ use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, broken_conductor, ct_supervision, differential, direction,
     distance, frequency_limit, frequency_rate, fuse_failure, overcurrent, power, power_swing,
-    voltage,
+    thermal, voltage,
 };
 
 /// All settings of a relay.
@@ -116,6 +116,7 @@ pub enum Function {
     FrequencyRate(frequency_rate::Settings),
     Power(power::Settings),
     CtSupervision(ct_supervision::Settings),
+    Thermal(thermal::Settings),
 }
 
 /// A GOOSE message that the relay publishes.

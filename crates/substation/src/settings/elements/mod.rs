@@ -9,6 +9,7 @@ mod equipment;
 mod line;
 mod power;
 mod supervision;
+mod thermal;
 mod voltage;
 
 use std::collections::BTreeMap;
@@ -42,6 +43,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &voltage::FREQUENCY_RATE,
         &power::POWER,
         &supervision::CT_SUPERVISION,
+        &thermal::THERMAL,
     ],
 };
 
@@ -95,6 +97,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "frequency_rate" => voltage::frequency_rate(map).map(Function::FrequencyRate),
         "power" => power::settings(map).map(Function::Power),
         "ct_supervision" => supervision::ct_supervision(map).map(Function::CtSupervision),
+        "thermal" => thermal::settings(map).map(Function::Thermal),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
