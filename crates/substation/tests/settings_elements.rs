@@ -169,3 +169,11 @@ fn a_thermal_element_has_the_limits_that_nobody_writes() {
         ("function: thermal, current_max: 600 A, time_constant: 1 h, alarm: 100 %", "50 to 99 %"),
     ]);
 }
+
+#[test]
+fn a_restricted_earth_fault_element_has_a_difference_and_a_slope() {
+    let read = function("function: restricted_earth, pick_up: 40 A, slope: 40 %, delay: 0 s");
+    let Ok(Function::RestrictedEarth(settings)) = read else { panic!("{read:?}") };
+    assert_eq!((settings.pick_up_a, settings.slope), (40.0, 0.4));
+    refused(&[("function: restricted_earth, pick_up: 40 A, slope: 2 %, delay: 0 s", "5 to 100 %")]);
+}

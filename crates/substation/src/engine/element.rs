@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iec61850::SampleTime;
 
 use super::inputs::Inputs;
-use super::stream::{CURRENTS, Subscribed, VOLTAGES};
+use super::stream::{CURRENTS, NEUTRAL, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
 use crate::protection::broken_conductor::BrokenConductor;
@@ -19,6 +19,7 @@ use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
 use crate::protection::power::Power;
 use crate::protection::power_swing::PowerSwing;
+use crate::protection::restricted_earth::RestrictedEarth;
 use crate::protection::thermal::Thermal;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
@@ -58,6 +59,7 @@ enum Kind {
     Power(Power),
     CtSupervision(CtSupervision),
     Thermal(Thermal),
+    RestrictedEarth(RestrictedEarth),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -129,6 +131,9 @@ impl Running {
             Function::Power(settings) => Kind::Power(Power::new(*settings)),
             Function::CtSupervision(settings) => Kind::CtSupervision(CtSupervision::new(*settings)),
             Function::Thermal(settings) => Kind::Thermal(Thermal::new(*settings)),
+            Function::RestrictedEarth(settings) => {
+                Kind::RestrictedEarth(RestrictedEarth::new(*settings))
+            }
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -210,6 +215,9 @@ impl Running {
                 let decision = element.update(now, measured.map(|m| m.bay.currents));
                 if is_blocked { Decision::NONE } else { decision }
             }
+            Kind::RestrictedEarth(element) => {
+                element.update(now, stream.and_then(Subscribed::winding).as_ref())
+            }
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }
@@ -227,6 +235,7 @@ impl Running {
             | Kind::BrokenConductor(_)
             | Kind::Thermal(_) => &[CURRENTS],
             Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
+            Kind::RestrictedEarth(_) => &[CURRENTS, NEUTRAL],
             _ => &[CURRENTS, VOLTAGES],
         };
         let mut places = self.streams.iter();

@@ -32,6 +32,7 @@ pub mod plausible;
 pub mod power;
 pub mod power_swing;
 pub mod recent;
+pub mod restricted_earth;
 pub mod space_vector;
 mod symmetrical;
 pub mod thermal;

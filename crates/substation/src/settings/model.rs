@@ -12,7 +12,7 @@ use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, broken_conductor, ct_supervision, differential, direction,
     distance, frequency_limit, frequency_rate, fuse_failure, overcurrent, power, power_swing,
-    thermal, voltage,
+    restricted_earth, thermal, voltage,
 };
 
 /// All settings of a relay.
@@ -117,6 +117,7 @@ pub enum Function {
     Power(power::Settings),
     CtSupervision(ct_supervision::Settings),
     Thermal(thermal::Settings),
+    RestrictedEarth(restricted_earth::Settings),
 }
 
 /// A GOOSE message that the relay publishes.

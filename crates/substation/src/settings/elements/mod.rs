@@ -44,6 +44,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &power::POWER,
         &supervision::CT_SUPERVISION,
         &thermal::THERMAL,
+        &equipment::RESTRICTED_EARTH,
     ],
 };
 
@@ -98,6 +99,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "power" => power::settings(map).map(Function::Power),
         "ct_supervision" => supervision::ct_supervision(map).map(Function::CtSupervision),
         "thermal" => thermal::settings(map).map(Function::Thermal),
+        "restricted_earth" => equipment::restricted_earth(map).map(Function::RestrictedEarth),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
