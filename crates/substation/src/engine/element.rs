@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iec61850::SampleTime;
 
 use super::inputs::Inputs;
-use super::stream::{CURRENTS, NEUTRAL, Subscribed, VOLTAGES};
+use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
 use crate::protection::broken_conductor::BrokenConductor;
@@ -235,11 +235,13 @@ impl Running {
             | Kind::BrokenConductor(_)
             | Kind::Thermal(_) => &[CURRENTS],
             Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
-            Kind::RestrictedEarth(_) => &[CURRENTS, NEUTRAL],
             _ => &[CURRENTS, VOLTAGES],
         };
-        let mut places = self.streams.iter();
-        places.all(|place| streams.get(*place).is_some_and(|s| s.measured(channels).is_some()))
+        let sees = |stream: &Subscribed| match self.kind {
+            Kind::RestrictedEarth(_) => stream.winding().is_some(),
+            _ => stream.measured(channels).is_some(),
+        };
+        self.streams.iter().all(|place| streams.get(*place).is_some_and(sees))
     }
 }
 

@@ -25,7 +25,7 @@ const CURRENT_A_MIN: f64 = 20.0;
 /// Phase currents among the channels.
 pub(super) const CURRENTS: Range<usize> = 0..3;
 /// The current of a star point among the channels.
-pub(super) const NEUTRAL: Range<usize> = 3..4;
+const NEUTRAL: Range<usize> = 3..4;
 /// Phase voltages among the channels.
 pub(super) const VOLTAGES: Range<usize> = 4..7;
 /// Newest samples of two streams further apart than this are not compared.

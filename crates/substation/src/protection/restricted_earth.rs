@@ -131,6 +131,8 @@ mod tests {
             ([polar(300.0, 0.0), polar(300.0, -120.0), polar(300.0, 120.0)], Complex::ZERO),
             // To earth outside: what comes up through the star point leaves by the phases.
             ([polar(3000.0, 190.0), Complex::ZERO, Complex::ZERO], polar(3000.0, 10.0)),
+            // The same, and the transformer of that phase has been saturated from the first moment on.
+            ([polar(1500.0, 240.0), Complex::ZERO, Complex::ZERO], polar(3000.0, 10.0)),
             // Of all phases outside, and a transformer that is saturated lets half of one through.
             ([polar(4000.0, 0.0), polar(2000.0, -80.0), polar(4000.0, 120.0)], polar(5.0, 0.0)),
             // Its own current transformer errs in heavy load.
@@ -141,6 +143,20 @@ mod tests {
         }
         let mut element = RestrictedEarth::new(SETTINGS);
         assert_eq!(element.update(SampleTime::ZERO, None), Decision::NONE);
+    }
+
+    #[test]
+    fn a_fault_outside_is_remembered_while_its_transformer_passes_nothing() {
+        let mut element = RestrictedEarth::new(SETTINGS);
+        let neutral = polar(3000.0, 10.0);
+        let mut starts = |ms: u64, share: f64| {
+            let phases = [neutral * -share, Complex::ZERO, Complex::ZERO];
+            let winding = Winding { phases, neutral };
+            element.update(SampleTime::from_ns(ms * 1_000_000), Some(&winding)).start
+        };
+        assert!(!starts(0, 0.95));
+        assert!(!starts(5, 0.02) && !starts(199, 0.02));
+        assert!(starts(200, 0.02));
     }
 
     /// The first millisecond after the begin of a fault of phase A in which it starts: the current that
