@@ -53,6 +53,11 @@ fn arrival(
     for (sample, phase) in samples.iter_mut().zip([0.0, 1.0, 2.0]) {
         *sample = Sample { value: value(phase), quality }.to_octets();
     }
+    sampled(stream, number, &samples, clock)
+}
+
+/// A sample with these channels.
+fn sampled(stream: u16, number: u32, samples: &[[u8; 8]], clock: Synchronisation) -> Arrival {
     let header = Header {
         destination: MacAddress::default(),
         source: MacAddress::default(),
@@ -68,7 +73,7 @@ fn arrival(
         refr_tm: None,
         smp_synch: clock,
         smp_rate: None,
-        channels: Channels::new(&samples),
+        channels: Channels::new(samples),
         smp_mod: None,
         gm_identity: None,
     };
@@ -136,4 +141,63 @@ fn currents_of_two_streams_are_compared_at_one_moment_and_only_with_clocks() {
     assert!(run(8, 1.0, Synchronisation::Global));
     // Without a clock nobody knows, whatever the settings of the stream want.
     assert!(!run(0, 1.0, Synchronisation::None));
+}
+
+#[test]
+fn a_blocked_thermal_element_goes_on_heating() {
+    let text = SETTINGS.replace(
+        "  I: {function: overcurrent, stream: a, pick_up: 500 A, delay: 0 s}",
+        "  I: {function: thermal, stream: a, current_max: 125 A, time_constant: 10 s}",
+    );
+    let relay = settings::read("relay.yaml", &text).expect("the settings are good");
+    let mut engine = Engine::new(&relay.protection);
+    // 1 kA is 64 times the heat that is allowed: 100 % after 158 ms.
+    for number in 0..RATE / 2 {
+        engine.sample(&arrival(0, number, 1.0, Quality::GOOD, Synchronisation::Global));
+        let is_blocked = number < RATE / 4;
+        engine.forget_messages();
+        engine.tell(0, Input::Block, Some(is_blocked));
+        if number % 4 == 0 {
+            engine.step(SampleTime::of_sample(number.into(), RATE));
+            assert!(!is_blocked || !engine.decision(0).start, "at {number}");
+        }
+        if number == RATE / 4 {
+            assert!(engine.decision(0).operate, "as soon as nothing blocks it");
+        }
+    }
+}
+
+#[test]
+fn a_star_point_is_measured_and_no_sum_of_the_phases() {
+    let text = SETTINGS.replace(
+        "  I: {function: overcurrent, stream: a, pick_up: 500 A, delay: 0 s}",
+        "  I: {function: restricted_earth, stream: a, pick_up: 50 A, slope: 30 %, delay: 20 ms}",
+    );
+    let relay = settings::read("relay.yaml", &text).expect("the settings are good");
+    // 400 A from the star point, and this share of them from the network in phase A.
+    let operates = |share: f64, quality| {
+        let mut engine = Engine::new(&relay.protection);
+        (0..RATE / 2).any(|number| {
+            let wave = (2.0 * PI * 50.0 * f64::from(number) / f64::from(RATE)).cos();
+            let of = |amperes: f64, quality| {
+                let value = (SQRT_2 * amperes * 1e3 * wave) as i32;
+                Sample { value, quality }.to_octets()
+            };
+            let mut samples = [of(0.0, Quality::GOOD); 8];
+            (samples[0], samples[3]) = (of(400.0 * share, Quality::GOOD), of(400.0, quality));
+            engine.sample(&sampled(0, number, &samples, Synchronisation::Global));
+            engine.step(SampleTime::of_sample(number.into(), RATE));
+            // A winding is seen once filters are full, if what is there was measured.
+            assert!(
+                number < RATE / 4 || engine.sees(0) == (quality == Quality::GOOD),
+                "{quality:?}"
+            );
+            engine.decision(0).operate
+        })
+    };
+    assert!(operates(0.0, Quality::GOOD) && operates(1.5, Quality::GOOD), "inside");
+    assert!(!operates(-1.0, Quality::GOOD), "outside");
+    for quality in [Quality::DERIVED, Quality::INVALID, Quality::TEST] {
+        assert!(!operates(0.0, quality), "{quality:?}");
+    }
 }

@@ -155,3 +155,25 @@ fn a_supervision_of_current_transformers_is_named_by_what_it_blocks() {
     let said = guards("function: voltage, side: over, pick_up: 1 kV, delay: 0 s");
     assert!(said.expect_err("it has no currents").contains("no such key"));
 }
+
+#[test]
+fn a_thermal_element_has_the_limits_that_nobody_writes() {
+    let read = function("function: thermal, current_max: 600 A, time_constant: 20 min");
+    let Ok(Function::Thermal(settings)) = read else { panic!("{read:?}") };
+    assert_eq!(
+        (settings.time_constant.as_secs(), settings.alarm, settings.release),
+        (1200, 0.9, 0.95)
+    );
+    refused(&[
+        ("function: thermal, current_max: 600 A, time_constant: 1 s", "give 10 to 86400 s"),
+        ("function: thermal, current_max: 600 A, time_constant: 1 h, alarm: 100 %", "50 to 99 %"),
+    ]);
+}
+
+#[test]
+fn a_restricted_earth_fault_element_has_a_difference_and_a_slope() {
+    let read = function("function: restricted_earth, pick_up: 40 A, slope: 40 %, delay: 0 s");
+    let Ok(Function::RestrictedEarth(settings)) = read else { panic!("{read:?}") };
+    assert_eq!((settings.pick_up_a, settings.slope), (40.0, 0.4));
+    refused(&[("function: restricted_earth, pick_up: 40 A, slope: 2 %, delay: 0 s", "5 to 100 %")]);
+}

@@ -18,6 +18,8 @@ use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::Overcurrent;
 use crate::protection::power::Power;
 use crate::protection::power_swing::PowerSwing;
+use crate::protection::restricted_earth::RestrictedEarth;
+use crate::protection::thermal::Thermal;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Decision, Measured, PhaseSet, Sequence};
 use crate::settings::{Element, Function, Input, Protection, Quantity};
@@ -56,6 +58,8 @@ enum Kind {
     Power(Power),
     CtSupervision(CtSupervision),
     Logic(Logic),
+    Thermal(Thermal),
+    RestrictedEarth(RestrictedEarth),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -117,6 +121,10 @@ impl Running {
             | Function::Teleprotection(_)
             | Function::BreakerSupervision { .. } => {
                 Kind::Logic(Logic::new(&element.function, protection))
+            }
+            Function::Thermal(settings) => Kind::Thermal(Thermal::new(*settings)),
+            Function::RestrictedEarth(settings) => {
+                Kind::RestrictedEarth(RestrictedEarth::new(*settings))
             }
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
@@ -196,6 +204,16 @@ impl Running {
             }
             Kind::Power(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::CtSupervision(element) => element.update(now, measured(&both).map(|m| &m.bay)),
+            Kind::Thermal(element) => {
+                // What heats goes on heating, whoever blocks the element.
+                let stream = self.streams.first().and_then(|stream| streams.get(*stream));
+                let measured = stream.and_then(|stream| stream.measured(&currents));
+                let decision = element.update(now, measured.map(|m| m.bay.currents));
+                if is_blocked { Decision::NONE } else { decision }
+            }
+            Kind::RestrictedEarth(element) => {
+                element.update(now, stream.and_then(Subscribed::winding).as_ref())
+            }
             Kind::Differential { .. } | Kind::Admittance(_) | Kind::Logic(_) => {
                 unreachable!("these were served above")
             }
@@ -210,13 +228,17 @@ impl Running {
             Kind::Overcurrent(..)
             | Kind::Differential { .. }
             | Kind::BreakerFailure { .. }
-            | Kind::BrokenConductor(_) => &[CURRENTS],
+            | Kind::BrokenConductor(_)
+            | Kind::Thermal(_) => &[CURRENTS],
             Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
             Kind::Logic(logic) => return logic.sees(),
             _ => &[CURRENTS, VOLTAGES],
         };
-        let mut places = self.streams.iter();
-        places.all(|place| streams.get(*place).is_some_and(|s| s.measured(channels).is_some()))
+        let sees = |stream: &Subscribed| match self.kind {
+            Kind::RestrictedEarth(_) => stream.winding().is_some(),
+            _ => stream.measured(channels).is_some(),
+        };
+        self.streams.iter().all(|place| streams.get(*place).is_some_and(sees))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::protection::admittance::Residual;
 use crate::protection::differential::Side;
 use crate::protection::measure::CHANNELS;
 use crate::protection::overcurrent::Current;
+use crate::protection::restricted_earth::Winding;
 use crate::protection::{Complex, Measured, Measuring, Sequence};
 use crate::settings::{Quantity, Stream, SynchronisationNeeded};
 
@@ -24,6 +25,8 @@ const VOLTAGE_V_MIN: f64 = 100.0;
 const CURRENT_A_MIN: f64 = 20.0;
 /// Phase currents among the channels.
 pub(super) const CURRENTS: Range<usize> = 0..3;
+/// The current of a star point among the channels.
+const NEUTRAL: Range<usize> = 3..4;
 /// Phase voltages among the channels.
 pub(super) const VOLTAGES: Range<usize> = 4..7;
 /// Newest samples of two streams further apart than this are not compared.
@@ -41,6 +44,8 @@ pub(super) struct Subscribed {
     newest: Option<SampleTime>,
     state: State,
     measured: Option<Measured>,
+    /// The newest sample has a fourth current that was measured, and no sum of the others.
+    has_neutral: bool,
 }
 
 impl Subscribed {
@@ -60,6 +65,7 @@ impl Subscribed {
             newest: None,
             state: State::Waiting,
             measured: None,
+            has_neutral: false,
         }
     }
 
@@ -76,6 +82,8 @@ impl Subscribed {
         }
         self.measuring.push(&sample);
         (self.smp_cnt, self.synchronisation) = (asdu.smp_cnt, asdu.smp_synch);
+        let neutral = asdu.channels.get(NEUTRAL.start);
+        self.has_neutral = neutral.is_some_and(|sample| !sample.quality.is_derived());
         self.newest = Some(arrival.at);
     }
 
@@ -108,6 +116,12 @@ impl Subscribed {
     pub(super) fn measured(&self, channels: &[Range<usize>]) -> Option<&Measured> {
         let are_usable = channels.iter().cloned().flatten().all(|c| self.supervision.is_usable(c));
         self.measured.as_ref().filter(|_| are_usable)
+    }
+
+    /// The currents of a winding, as [`Subscribed::measured`].
+    pub(super) fn winding(&self) -> Option<Winding> {
+        let measured = self.measured(&[CURRENTS, NEUTRAL]).filter(|_| self.has_neutral)?;
+        Some(Winding { phases: measured.bay.currents, neutral: self.measuring.neutral()? })
     }
 
     /// Residual quantities, as [`Subscribed::measured`].

@@ -27,8 +27,9 @@ const STEP_HZ: f64 = 0.005;
 const VOLTAGE_SHARE_MIN: f64 = 0.2;
 /// Periods after an inception in which frequency holds.
 const HOLD_PERIODS: f64 = 2.5;
-/// Phase currents and phase voltages among the channels.
+/// Phase currents, the current of the star point and phase voltages among the channels.
 const CURRENTS: usize = 0;
+const NEUTRAL: usize = 3;
 const VOLTAGES: usize = 4;
 
 /// Measures the channels of one stream.
@@ -229,6 +230,12 @@ impl Measuring {
             before: self.memory.recall(self.number),
             frequency_ratio: self.frequency_hz / self.nominal_hz,
         })
+    }
+
+    /// The current of the fourth channel, in A: that of a star point, where one is measured.
+    #[must_use]
+    pub fn neutral(&self) -> Option<Complex> {
+        self.without_offset.phasor(&self.windows[NEUTRAL])
     }
 
     /// Residual current and voltage with their harmonics, for earth faults.

@@ -21,7 +21,7 @@ use super::texts::{is_name, known};
 pub(super) const NUMBERS: Shape = Shape::Whole { min: 1, max: 8 };
 
 /// Functions whose settings are the same in all groups.
-const SAME: [&str; 7] = [
+const SAME: [&str; 8] = [
     "breaker_failure",
     "breaker_supervision",
     "ct_supervision",
@@ -29,6 +29,7 @@ const SAME: [&str; 7] = [
     "power_swing",
     "switch_onto_fault",
     "teleprotection",
+    "thermal",
 ];
 
 const fn group(name: &'static str, meaning: &'static str) -> Key {

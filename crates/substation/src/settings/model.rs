@@ -13,7 +13,7 @@ use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, breaker_supervision, broken_conductor, ct_supervision,
     differential, direction, distance, frequency_limit, frequency_rate, fuse_failure, overcurrent,
-    power, power_swing, switch_onto_fault, teleprotection, voltage,
+    power, power_swing, restricted_earth, switch_onto_fault, teleprotection, thermal, voltage,
 };
 
 /// All settings of a relay.
@@ -144,6 +144,8 @@ pub enum Function {
     FrequencyRate(frequency_rate::Settings),
     Power(power::Settings),
     CtSupervision(ct_supervision::Settings),
+    Thermal(thermal::Settings),
+    RestrictedEarth(restricted_earth::Settings),
     SwitchOntoFault(SwitchOnto),
     Teleprotection(Pilot),
     BreakerSupervision {

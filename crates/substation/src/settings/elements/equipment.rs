@@ -7,7 +7,7 @@ use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Admittance, Angle, Number, Portion, Time, Voltage};
 
 use super::{AMPERES, CT_GUARD, DELAY, FUSE_GUARD, PICK_UP_A, STREAM, function};
-use crate::protection::{admittance, breaker_failure, differential};
+use crate::protection::{admittance, breaker_failure, differential, restricted_earth};
 use crate::settings::model::Function;
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, YES_NO, known};
@@ -60,6 +60,27 @@ pub(super) static BREAKER_FAILURE: Table = Table {
         key("backup_delay", Within(Time, 0.0, 2.0), Required, "from a trip to operation"),
     ],
 };
+
+pub(super) static RESTRICTED_EARTH: Table = Table {
+    what: "a restricted earth fault element",
+    name: "restricted_earth",
+    keys: &[
+        function(&["restricted_earth"]),
+        STREAM,
+        key("pick_up", AMPERES, Required, "primary difference above which it starts"),
+        key("slope", Within(Portion, 0.05, 1.0), Required, "share of the largest current"),
+        DELAY,
+        CT_GUARD,
+    ],
+};
+
+pub(super) fn restricted_earth(map: &Mapping<'_>) -> Option<restricted_earth::Settings> {
+    Some(restricted_earth::Settings {
+        pick_up_a: map.quantity("pick_up")?,
+        slope: map.quantity("slope")?,
+        delay: map.time("delay")?,
+    })
+}
 
 pub(super) fn differential_settings(map: &Mapping<'_>) -> Option<Function> {
     let sides = map.items("streams").len();

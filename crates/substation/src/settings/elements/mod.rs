@@ -10,6 +10,7 @@ mod line;
 mod logic;
 mod power;
 mod supervision;
+mod thermal;
 mod voltage;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub(super) static ELEMENT: Forms = Forms {
         &logic::SWITCH_ONTO_FAULT,
         &logic::TELEPROTECTION,
         &logic::BREAKER_SUPERVISION,
+        &thermal::THERMAL,
+        &equipment::RESTRICTED_EARTH,
     ],
 };
 
@@ -104,6 +107,8 @@ pub(super) fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "switch_onto_fault" => logic::switch_onto(map, names).map(Function::SwitchOntoFault),
         "teleprotection" => logic::pilot(map, names).map(Function::Teleprotection),
         "breaker_supervision" => logic::breaker_supervision(map, names),
+        "thermal" => thermal::settings(map).map(Function::Thermal),
+        "restricted_earth" => equipment::restricted_earth(map).map(Function::RestrictedEarth),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
