@@ -8,6 +8,7 @@ mod phasors;
 mod scl;
 mod settings;
 mod settings_quorum;
+mod synchro;
 // The captures of `iec61850`.
 #[path = "../../iec61850/tests/support/mod.rs"]
 mod support;

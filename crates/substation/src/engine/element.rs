@@ -15,6 +15,7 @@ use crate::protection::frequency_limit::Frequency;
 use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
 use crate::protection::power_swing::PowerSwing;
+use crate::protection::synchro_check::SynchroCheck;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
 use crate::settings::{Element, Function, Input, Protection, Quantity};
@@ -48,6 +49,7 @@ enum Kind {
     },
     FuseFailure(FuseFailure),
     PowerSwing(PowerSwing),
+    SynchroCheck(SynchroCheck),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -110,6 +112,7 @@ impl Running {
             },
             Function::FuseFailure(settings) => Kind::FuseFailure(FuseFailure::new(*settings)),
             Function::PowerSwing(settings) => Kind::PowerSwing(PowerSwing::new(*settings)),
+            Function::SynchroCheck(settings) => Kind::SynchroCheck(SynchroCheck::new(*settings)),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -172,6 +175,11 @@ impl Running {
                 let orders = element.update(now, trip, current_a);
                 Decision::new(orders.retrip, orders.backup)
             }
+            Kind::SynchroCheck(element) => {
+                let bus = self.streams.get(1).and_then(|bus| streams.get(*bus));
+                let sides = stream.zip(bus).and_then(|(line, bus)| line.beside(bus));
+                element.update(now, sides.as_ref())
+            }
             Kind::Differential { .. } | Kind::Admittance(_) => {
                 unreachable!("these two were served above")
             }
@@ -186,7 +194,7 @@ impl Running {
             Kind::Overcurrent(..) | Kind::Differential { .. } | Kind::BreakerFailure { .. } => {
                 &[CURRENTS]
             }
-            Kind::Voltage(_) | Kind::Frequency(_) => &[VOLTAGES],
+            Kind::Voltage(_) | Kind::Frequency(_) | Kind::SynchroCheck(_) => &[VOLTAGES],
             _ => &[CURRENTS, VOLTAGES],
         };
         let mut places = self.streams.iter();

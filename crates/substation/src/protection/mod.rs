@@ -29,6 +29,7 @@ pub mod power_swing;
 pub mod recent;
 pub mod space_vector;
 mod symmetrical;
+pub mod synchro_check;
 mod timing;
 pub mod trip;
 pub mod voltage;

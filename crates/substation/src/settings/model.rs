@@ -11,7 +11,7 @@ use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
-    overcurrent, power_swing, voltage,
+    overcurrent, power_swing, synchro_check, voltage,
 };
 
 /// All settings of a relay.
@@ -108,6 +108,8 @@ pub enum Function {
     },
     FuseFailure(fuse_failure::Settings),
     PowerSwing(power_swing::Settings),
+    /// Its streams are those of the line and of the busbar.
+    SynchroCheck(synchro_check::Settings),
 }
 
 /// A GOOSE message that the relay publishes.

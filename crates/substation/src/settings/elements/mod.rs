@@ -4,6 +4,7 @@
 //! All currents, voltages and impedances are those of the primary side, root mean square. Currents
 //! count out of the busbar, into what is protected.
 
+mod closing;
 mod current;
 mod equipment;
 mod line;
@@ -36,6 +37,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &equipment::BREAKER_FAILURE,
         &line::FUSE_FAILURE,
         &line::POWER_SWING,
+        &closing::SYNCHRO_CHECK,
     ],
 };
 
@@ -63,13 +65,12 @@ pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Ele
 }
 
 fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
-    let is_differential = map.table.name == "differential";
-    let key = if is_differential { "streams" } else { "stream" };
     let stream = |text: &str| known(text, ["stream", "streams"], &names.streams);
-    let streams: Vec<String> = match map.table.find(key) {
-        None => Vec::new(),
-        Some(_) if is_differential => map.parse_all(key, stream),
-        Some(_) => map.parse(key, stream).into_iter().map(|name| name.value).collect(),
+    let one = |key: &str| map.parse(key, stream).map(|name| name.value);
+    let streams: Vec<String> = match map.table.name {
+        "differential" => map.parse_all("streams", stream),
+        "synchro_check" => ["line", "bus"].into_iter().filter_map(one).collect(),
+        _ => map.table.find("stream").and_then(|_| one("stream")).into_iter().collect(),
     };
     let guards = guards(map, names);
     let function = match map.table.name {
@@ -86,6 +87,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "admittance" => equipment::admittance_settings(map).map(Function::Admittance),
         "fuse_failure" => line::fuse_failure_settings(map).map(Function::FuseFailure),
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
+        "synchro_check" => closing::synchro_check_settings(map).map(Function::SynchroCheck),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
@@ -99,7 +101,8 @@ fn way(map: &Mapping<'_>) -> Way {
 fn guards(map: &Mapping<'_>, names: &Names<'_>) -> Vec<String> {
     let guard = |kind: &&str| {
         map.table.find(kind)?;
-        let stream = map.text("stream")?.value;
+        let key = if map.table.name == "synchro_check" { "line" } else { "stream" };
+        let stream = map.text(key)?.value;
         let there = names.elements_with(kind, Some(&stream));
         let what = [
             &*format!("element with `function: {kind}` on its stream"),
