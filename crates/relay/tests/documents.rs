@@ -37,6 +37,8 @@ fn the_examples_are_read() {
     assert_eq!(relay.subscriptions["breaker"].entries.len(), 4);
     assert_eq!(relay.subscriptions["neighbour"].entries.len(), 4);
     assert_eq!(relay.host.task.core, Some(3));
+    let reclosing = relay::read("relay.yaml", &examples("../relay.md")[0]).expect("it is good");
+    assert_eq!(reclosing.protection.trips.single_pole["Q0"], ["Z1"]);
     let unit = merging_unit::read("unit.yaml", &examples("merging-unit.md")[0]);
     let unit = unit.unwrap_or_else(|p| panic!("{p}"));
     assert_eq!((unit.sources.len(), unit.streams.len(), unit.disturbances.len()), (4, 1, 1));
@@ -95,7 +97,7 @@ fn settings_pass_their_schemas() {
     ];
     let judged = kinds.map(|(kind, mut texts)| {
         texts.extend(match kind {
-            "relay" => examples("relay.md"),
+            "relay" => [examples("relay.md"), examples("../relay.md")].concat(),
             "merging-unit" => examples("merging-unit.md"),
             _ => Vec::new(),
         });

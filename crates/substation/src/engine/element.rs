@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use iec61850::SampleTime;
 
+use super::cycle::Cycle;
 use super::inputs::Inputs;
 use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
@@ -50,6 +51,7 @@ enum Kind {
     FuseFailure(FuseFailure),
     PowerSwing(PowerSwing),
     SynchroCheck(SynchroCheck),
+    Reclosing(Box<Cycle>),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -59,10 +61,12 @@ pub(super) enum Rank {
     Guard,
     /// Looks at streams, whatever other elements say.
     Measuring,
+    /// Looks at what others decide, and closes breakers.
+    Closing,
 }
 
 impl Rank {
-    pub(super) const ALL: [Self; 2] = [Self::Guard, Self::Measuring];
+    pub(super) const ALL: [Self; 3] = [Self::Guard, Self::Measuring, Self::Closing];
 }
 
 /// What an element may look at beside its streams.
@@ -72,19 +76,23 @@ pub(super) struct Context<'e> {
     /// An element that blocks it sees something.
     pub(super) is_guarded: bool,
     /// What all elements say: those of earlier ranks now, others at the step before.
-    #[allow(dead_code)]
     pub(super) decisions: &'e [Decision],
-    /// Breakers that were tripped at the step before.
-    pub(super) tripped: &'e [bool],
+    /// Poles of breakers that were tripped at the step before.
+    pub(super) tripped: &'e [PhaseSet],
+    /// Breakers that another device trips.
+    pub(super) ordered: &'e [bool],
     /// Whether breakers are closed, where that is known.
     #[allow(dead_code)]
     pub(super) positions: &'e [Option<bool>],
+    /// Poles of breakers that are open, where that is known of all of them.
+    pub(super) open: &'e [Option<PhaseSet>],
 }
 
 impl Running {
     pub(super) const fn rank(&self) -> Rank {
         match self.kind {
             Kind::FuseFailure(_) | Kind::PowerSwing(_) => Rank::Guard,
+            Kind::Reclosing(_) => Rank::Closing,
             _ => Rank::Measuring,
         }
     }
@@ -113,6 +121,9 @@ impl Running {
             Function::FuseFailure(settings) => Kind::FuseFailure(FuseFailure::new(*settings)),
             Function::PowerSwing(settings) => Kind::PowerSwing(PowerSwing::new(*settings)),
             Function::SynchroCheck(settings) => Kind::SynchroCheck(SynchroCheck::new(*settings)),
+            Function::Reclosing(settings) => {
+                Kind::Reclosing(Box::new(Cycle::new(settings, protection)))
+            }
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -134,6 +145,9 @@ impl Running {
         if let Kind::Admittance(element) = &mut self.kind {
             let residual = stream.and_then(|s| streams.get_mut(s)).and_then(Subscribed::residual);
             return element.update(now, residual.as_ref());
+        }
+        if let Kind::Reclosing(cycle) = &mut self.kind {
+            return cycle.step(now, context);
         }
         let stream = stream.and_then(|stream| streams.get(stream));
         let measured = |channels| stream.and_then(|stream| stream.measured(channels));
@@ -168,11 +182,11 @@ impl Running {
                 element.update(now, measured(&voltages).and_then(of))
             }
             Kind::BreakerFailure { breaker, element } => {
-                let trip = context.inputs.is(Input::Initiate)
-                    || breaker.is_some_and(|breaker| context.tripped[breaker]);
-                let current_a =
-                    measured(&currents).map(|m| current(Quantity::Phases, m).fundamental_a);
-                let orders = element.update(now, trip, current_a);
+                let tripped = breaker.map_or(PhaseSet::NONE, |breaker| context.tripped[breaker]);
+                let is_told = context.inputs.is(Input::Initiate);
+                let tripped = if is_told { PhaseSet::ALL } else { tripped };
+                let currents_a = measured(&currents).map(|m| m.bay.currents.map(Complex::norm));
+                let orders = element.update(now, tripped, currents_a);
                 Decision::new(orders.retrip, orders.backup)
             }
             Kind::SynchroCheck(element) => {
@@ -180,14 +194,22 @@ impl Running {
                 let sides = stream.zip(bus).and_then(|(line, bus)| line.beside(bus));
                 element.update(now, sides.as_ref())
             }
-            Kind::Differential { .. } | Kind::Admittance(_) => {
-                unreachable!("these two were served above")
+            Kind::Differential { .. } | Kind::Admittance(_) | Kind::Reclosing(_) => {
+                unreachable!("these were served above")
             }
         }
     }
 }
 
 impl Running {
+    /// The cycle of a reclosing element.
+    pub(super) const fn cycle(&self) -> Option<&Cycle> {
+        match &self.kind {
+            Kind::Reclosing(cycle) => Some(cycle),
+            _ => None,
+        }
+    }
+
     /// Whether its streams can be trusted in the channels that it looks at.
     pub(super) fn sees(&self, streams: &[Subscribed]) -> bool {
         let channels: &[_] = match self.kind {

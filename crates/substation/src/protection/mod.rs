@@ -27,6 +27,7 @@ mod phase_set;
 pub mod plausible;
 pub mod power_swing;
 pub mod recent;
+pub mod reclosing;
 pub mod space_vector;
 mod symmetrical;
 pub mod synchro_check;

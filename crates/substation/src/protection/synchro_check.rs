@@ -44,11 +44,11 @@ pub struct Settings {
 /// Which sides may be dead when the breaker closes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Energise {
-    /// The line alone.
+    /// The line, from a live busbar.
     pub dead_line: bool,
-    /// The busbar alone.
+    /// The busbar, from a live line.
     pub dead_bus: bool,
-    /// Both of them.
+    /// A dead line together with a dead busbar.
     pub both_dead: bool,
 }
 

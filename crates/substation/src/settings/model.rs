@@ -11,7 +11,7 @@ use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
-    overcurrent, power_swing, synchro_check, voltage,
+    overcurrent, power_swing, reclosing, synchro_check, voltage,
 };
 
 /// All settings of a relay.
@@ -110,6 +110,18 @@ pub enum Function {
     PowerSwing(power_swing::Settings),
     /// Its streams are those of the line and of the busbar.
     SynchroCheck(synchro_check::Settings),
+    Reclosing(ReclosingElement),
+}
+
+/// A reclosing element, and what it looks at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReclosingElement {
+    pub breaker: String,
+    pub initiate_by: Vec<String>,
+    pub release: Option<String>,
+    pub needs_ready: bool,
+    pub open_pole_blocks: Vec<String>,
+    pub times: reclosing::Settings,
 }
 
 /// A GOOSE message that the relay publishes.
@@ -146,4 +158,8 @@ pub enum SignalKind {
     /// Quality of a start or operation: invalid while the element sees nothing that it can trust.
     ElementQuality,
     TripQuality,
+    /// One pole of a breaker is tripped; its place.
+    TripPole(usize),
+    /// A reclosing element closes no more.
+    Lockout,
 }

@@ -8,6 +8,10 @@ pub(super) struct Names<'a> {
     pub(super) streams: Vec<&'a str>,
     pub(super) breakers: Vec<&'a str>,
     pub(super) elements: Vec<&'a str>,
+    /// Breakers that have a drive for each pole.
+    pub(super) single_pole: Vec<String>,
+    /// Entries of all subscriptions, as they are written.
+    pub(super) entries: Vec<String>,
     /// Function and stream of each element that has them.
     places: Vec<(&'static str, Option<String>)>,
 }
@@ -18,7 +22,9 @@ impl<'a> Names<'a> {
         let elements = top.named("elements");
         Self {
             streams: below(top, "streams"),
+            single_pole: trips.as_ref().map_or(Vec::new(), |trips| texts(trips, "single_pole")),
             breakers: trips.map_or(Vec::new(), |trips| below(&trips, "breakers")),
+            entries: entries(top),
             places: elements.iter().map(|(_, element)| place(element)).collect(),
             elements: elements.into_iter().map(|(name, _)| name.value).collect(),
         }
@@ -45,6 +51,20 @@ impl<'a> Names<'a> {
 /// The names that the user gives below a key.
 pub(super) fn below<'a>(map: &Mapping<'a>, key: &str) -> Vec<&'a str> {
     map.named(key).into_iter().map(|(name, _)| name.value).collect()
+}
+
+/// The texts of a list, those that are some.
+fn texts(map: &Mapping<'_>, key: &str) -> Vec<String> {
+    map.parse_all(key, |text| Ok(text.to_owned()))
+}
+
+fn entries(top: &Mapping<'_>) -> Vec<String> {
+    if top.table.find("subscriptions").is_none() {
+        return Vec::new();
+    }
+    let subscriptions = top.named("subscriptions");
+    let maps = subscriptions.iter().filter_map(|(_, cursor)| cursor.mapping());
+    maps.flat_map(|map| texts(&map, "entries")).collect()
 }
 
 fn place(element: &Cursor<'_>) -> (&'static str, Option<String>) {

@@ -4,7 +4,7 @@
 //! All currents, voltages and impedances are those of the primary side, root mean square. Currents
 //! count out of the busbar, into what is protected.
 
-mod closing;
+pub(super) mod closing;
 mod current;
 mod equipment;
 mod line;
@@ -38,6 +38,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &line::FUSE_FAILURE,
         &line::POWER_SWING,
         &closing::SYNCHRO_CHECK,
+        &closing::RECLOSING,
     ],
 };
 
@@ -88,6 +89,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "fuse_failure" => line::fuse_failure_settings(map).map(Function::FuseFailure),
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
         "synchro_check" => closing::synchro_check_settings(map).map(Function::SynchroCheck),
+        "reclosing" => closing::reclosing_element(map, names).map(Function::Reclosing),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
