@@ -10,6 +10,7 @@ use std::time::Duration;
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, SampledValues};
 use substation::engine::{Arrival, Change, Engine};
+use substation::protection::PhaseSet;
 use substation::settings::Relay;
 use substation::settings::merging_unit::MergingUnit;
 
@@ -37,7 +38,7 @@ pub(crate) fn trip_after(
         for (stream, number) in &due {
             let stream = streams[*stream];
             let generator = generators.get_mut(&(stream.source.clone(), stream.rate))?;
-            let sample = |number| generator.samples(number, false);
+            let sample = |number| generator.samples(number, PhaseSet::NONE);
             frame::write(
                 stream,
                 MacAddress::default(),
