@@ -1,4 +1,5 @@
 //! Settings as somebody writes them, and whole relays on waves.
+mod closing;
 mod curves;
 mod engine;
 mod faults;

@@ -187,7 +187,7 @@ mod tests {
     const RATE: u16 = 4800;
 
     /// A fault at 0.2 s of each second.
-    fn generator() -> Generator {
+    fn unit() -> merging_unit::MergingUnit {
         let text = "
 merging_unit: test
 frequency: 50 Hz
@@ -200,7 +200,11 @@ sources:
 streams:
   bay: {sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4800 Hz, source: bay}
 ";
-        let unit = merging_unit::read("unit.yaml", text).unwrap();
+        merging_unit::read("unit.yaml", text).unwrap()
+    }
+
+    fn generator() -> Generator {
+        let unit = unit();
         let Source::Waveform(waveform) = &unit.sources["bay"] else { unreachable!("it is one") };
         Generator::new(Values::Waves(Waves::new(waveform, RATE)))
     }
@@ -245,6 +249,40 @@ streams:
         for samples in ahead {
             let sum: i32 = samples[..3].iter().map(|sample| sample.value).sum();
             assert!((sum - samples[3].value).abs() <= 2 && samples[3].quality.is_derived());
+        }
+    }
+    #[test]
+    fn an_arc_dies_while_its_phase_carries_no_current_and_other_poles_carry_load() {
+        let peaks = |dies_after: &str| {
+            let Source::Waveform(mut waveform) = unit().sources["bay"].clone() else {
+                unreachable!("it is one")
+            };
+            let fault = waveform.fault.as_mut().expect("it has one");
+            (fault.phases, fault.every) = ([true, false, false], None);
+            fault.dies_after = settings::units::duration(dies_after).ok();
+            let mut generator = Generator::new(Values::Waves(Waves::new(&waveform, RATE)));
+            let mut peak = |samples: std::ops::Range<u64>, open| {
+                let all = samples.map(|number| generator.samples(number, open));
+                all.fold([0.0; 3], |peaks, samples| {
+                    [0, 1, 2].map(|phase| {
+                        f64::max(peaks[phase], f64::from(samples[phase].value.abs()) * 0.001)
+                    })
+                })
+            };
+            let a = PhaseSet::phase(0);
+            let struck = peak(0..1400, PhaseSet::NONE);
+            peak(1400..1500, a);
+            let open = peak(1500..2500, a);
+            let closed = peak(2500..3500, PhaseSet::NONE);
+            [struck, open, closed]
+        };
+        let is_load = |peak_a: f64| (550.0..580.0).contains(&peak_a);
+        // It is open for 0.2 s.
+        for (dies_after, is_gone) in [("150 ms", true), ("300 ms", false)] {
+            let [struck, open, closed] = peaks(dies_after);
+            assert!(struck[0] > 8000.0 && open[0] == 0.0, "{struck:?} {open:?}");
+            assert!(is_load(open[1]) && is_load(open[2]), "{open:?}");
+            assert_eq!(is_load(closed[0]), is_gone, "{dies_after}: {closed:?}");
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::protection::distance::Distance;
 use crate::protection::frequency_limit::Frequency;
 use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
+use crate::protection::pole_discordance::PoleDiscordance;
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::synchro_check::SynchroCheck;
 use crate::protection::voltage::Voltage;
@@ -52,6 +53,7 @@ enum Kind {
     PowerSwing(PowerSwing),
     SynchroCheck(SynchroCheck),
     Reclosing(Box<Cycle>),
+    PoleDiscordance(usize, PoleDiscordance),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -86,6 +88,8 @@ pub(super) struct Context<'e> {
     pub(super) positions: &'e [Option<bool>],
     /// Poles of breakers that are open, where that is known of all of them.
     pub(super) open: &'e [Option<PhaseSet>],
+    /// Breakers one pole of which is open on purpose.
+    pub(super) pole_open: &'e [bool],
 }
 
 impl Running {
@@ -124,6 +128,10 @@ impl Running {
             Function::Reclosing(settings) => {
                 Kind::Reclosing(Box::new(Cycle::new(settings, protection)))
             }
+            Function::PoleDiscordance { breaker, delay } => Kind::PoleDiscordance(
+                place(&protection.trips.elements_by_breaker, breaker).unwrap_or(usize::MAX),
+                PoleDiscordance::new(*delay),
+            ),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -193,6 +201,10 @@ impl Running {
                 let bus = self.streams.get(1).and_then(|bus| streams.get(*bus));
                 let sides = stream.zip(bus).and_then(|(line, bus)| line.beside(bus));
                 element.update(now, sides.as_ref())
+            }
+            Kind::PoleDiscordance(breaker, element) => {
+                let open = context.open.get(*breaker).copied().flatten().filter(|_| !is_blocked);
+                element.update(now, open, context.pole_open.get(*breaker) == Some(&true))
             }
             Kind::Differential { .. } | Kind::Admittance(_) | Kind::Reclosing(_) => {
                 unreachable!("these were served above")

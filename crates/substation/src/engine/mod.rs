@@ -63,6 +63,8 @@ pub struct Engine {
     all_poles: Vec<bool>,
     /// Breakers whose pole would be closed again.
     closes_pole: Vec<bool>,
+    /// Breakers one pole of which is open on purpose.
+    pole_open: Vec<bool>,
     /// Poles that are tripped of each breaker.
     tripped: Vec<PhaseSet>,
     /// Breakers that have a drive for each pole.
@@ -104,6 +106,7 @@ impl Engine {
             decisions: vec![Decision::NONE; elements.len()],
             all_poles: vec![false; breakers],
             closes_pole: vec![false; breakers],
+            pole_open: vec![false; breakers],
             tripped: vec![PhaseSet::NONE; breakers],
             by_pole: rows.keys().map(by_pole).collect(),
             told: vec![Contacts::default(); breakers],
@@ -225,6 +228,7 @@ impl Engine {
                 ordered: &self.ordered,
                 positions: &self.positions,
                 open: &self.open,
+                pole_open: &self.pole_open,
             };
             let before = element.cycle().map(|cycle| cycle.element.state());
             let new = element.step(now, &mut self.streams, &context);
@@ -253,6 +257,7 @@ impl Engine {
             if let Some(all_poles) = self.all_poles.get_mut(cycle.breaker) {
                 *all_poles |= cycle.orders.trip_rest;
                 self.closes_pole[cycle.breaker] = cycle.element.closes_pole();
+                self.pole_open[cycle.breaker] = cycle.element.is_pole_open();
             }
         }
         let (decisions, ordered) = (&self.decisions[..], &self.all_poles[..]);

@@ -25,6 +25,7 @@ mod memory;
 pub mod overcurrent;
 mod phase_set;
 pub mod plausible;
+pub mod pole_discordance;
 pub mod power_swing;
 pub mod recent;
 pub mod reclosing;

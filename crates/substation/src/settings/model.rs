@@ -111,6 +111,10 @@ pub enum Function {
     /// Its streams are those of the line and of the busbar.
     SynchroCheck(synchro_check::Settings),
     Reclosing(ReclosingElement),
+    PoleDiscordance {
+        breaker: String,
+        delay: Duration,
+    },
 }
 
 /// A reclosing element, and what it looks at.

@@ -37,6 +37,7 @@ pub(super) static SYNCHRO_CHECK: Table = Table {
     ],
 };
 
+const POLES: [&str; 3] = ["A", "B", "C"];
 const SIDES: Shape = Choice(&["dead_line", "dead_bus", "both_dead"]);
 
 pub(super) fn synchro_check_settings(map: &Mapping<'_>) -> Option<synchro_check::Settings> {
@@ -92,6 +93,22 @@ pub(super) static RECLOSING: Table = Table {
     ],
 };
 
+pub(super) static POLE_DISCORDANCE: Table = Table {
+    what: "a pole discordance element",
+    name: "pole_discordance",
+    keys: &[
+        function(&["pole_discordance"]),
+        key("breaker", TEXT, Required, "breaker whose poles it compares"),
+        key("delay", Within(Time, 0.05, 60.0), Required, "from poles that differ to operation"),
+    ],
+};
+
+pub(super) fn pole_discordance(map: &Mapping<'_>, names: &Names<'_>) -> Option<Function> {
+    let breaker =
+        map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers))?.value;
+    Some(Function::PoleDiscordance { breaker, delay: map.time("delay")? })
+}
+
 pub(super) fn reclosing_element(map: &Mapping<'_>, names: &Names<'_>) -> Option<ReclosingElement> {
     let element = |text: &str| known(text, ["element", "elements"], &names.elements);
     let checks = names.elements_of(&["synchro_check"]);
@@ -146,11 +163,15 @@ pub(in crate::settings) fn check(
 ) {
     let mut breakers: Vec<&str> = Vec::new();
     for (name, cursor) in top.named("elements") {
-        let Some(Function::Reclosing(element)) = elements.get(name.value).map(|e| &e.function)
-        else {
-            continue;
-        };
         let Some(map) = cursor.form() else { continue };
+        let element = match elements.get(name.value).map(|element| &element.function) {
+            Some(Function::Reclosing(element)) => element,
+            Some(Function::PoleDiscordance { breaker, .. }) => {
+                check_poles(&map, names, "breaker", breaker);
+                continue;
+            }
+            _ => continue,
+        };
         let breaker = element.breaker.as_str();
         if breakers.contains(&breaker) {
             map.wrong("breaker", "another element closes it already", "keep one of them");
@@ -158,21 +179,27 @@ pub(in crate::settings) fn check(
         breakers.push(breaker);
         check_trips(&map, element, trips);
         let is_told = |entry: String| names.entries.contains(&entry);
-        let poles = ["A", "B", "C"].map(|pole| is_told(format!("position {breaker} {pole}")));
-        if !poles.contains(&true) && !is_told(format!("position {breaker}")) {
+        let poles = POLES.map(|pole| is_told(format!("position {breaker} {pole}")));
+        if element.times.dead_time_single.is_some() || poles.contains(&true) {
+            check_poles(&map, names, "breaker", breaker);
+        } else if !is_told(format!("position {breaker}")) {
             let fix = format!("subscribe to a message with `position {breaker}`");
             map.wrong("breaker", "no message tells whether it is open", fix);
-        } else if element.times.dead_time_single.is_some() && poles != [true; 3] {
-            let fix = format!(
-                "subscribe to a message with `position {breaker} A`, `position {breaker} B` and \
-                 `position {breaker} C`"
-            );
-            map.wrong("dead_time_single", "no message tells which pole is open", fix);
         }
         if element.needs_ready && !is_told(format!("ready {}", name.value)) {
             let fix = format!("subscribe to a message with `ready {}`", name.value);
             map.wrong("needs_ready", "no message tells it", fix);
         }
+    }
+}
+
+/// Reports at a key that nobody tells where each pole of a breaker is.
+fn check_poles(map: &Mapping<'_>, names: &Names<'_>, key: &str, breaker: &str) {
+    let poles = POLES.map(|pole| format!("position {breaker} {pole}"));
+    if !poles.iter().all(|pole| names.entries.contains(pole)) {
+        let [a, b, c] = poles;
+        let fix = format!("subscribe to a message with `{a}`, `{b}` and `{c}`");
+        map.wrong(key, "no message tells which pole is open", fix);
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) static ELEMENT: Forms = Forms {
         &line::POWER_SWING,
         &closing::SYNCHRO_CHECK,
         &closing::RECLOSING,
+        &closing::POLE_DISCORDANCE,
     ],
 };
 
@@ -90,6 +91,7 @@ fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "power_swing" => line::power_swing_settings(map).map(Function::PowerSwing),
         "synchro_check" => closing::synchro_check_settings(map).map(Function::SynchroCheck),
         "reclosing" => closing::reclosing_element(map, names).map(Function::Reclosing),
+        "pole_discordance" => closing::pole_discordance(map, names),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
