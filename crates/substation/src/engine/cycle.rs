@@ -2,7 +2,7 @@
 
 use iec61850::SampleTime;
 
-use super::element::{Context, place};
+use super::context::{Context, place};
 use crate::protection::reclosing::{Orders, Reclosing, Seen};
 use crate::protection::{Decision, PhaseSet};
 use crate::settings::{Input, Protection, ReclosingElement};

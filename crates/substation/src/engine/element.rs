@@ -1,11 +1,9 @@
 //! One element as settings made it, and where it gets what it looks at.
 
-use std::collections::BTreeMap;
-
 use iec61850::SampleTime;
 
+use super::context::{Context, place};
 use super::cycle::Cycle;
-use super::inputs::Inputs;
 use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
@@ -69,27 +67,6 @@ pub(super) enum Rank {
 
 impl Rank {
     pub(super) const ALL: [Self; 3] = [Self::Guard, Self::Measuring, Self::Closing];
-}
-
-/// What an element may look at beside its streams.
-#[derive(Debug)]
-pub(super) struct Context<'e> {
-    pub(super) inputs: &'e Inputs,
-    /// An element that blocks it sees something.
-    pub(super) is_guarded: bool,
-    /// What all elements say: those of earlier ranks now, others at the step before.
-    pub(super) decisions: &'e [Decision],
-    /// Poles of breakers that were tripped at the step before.
-    pub(super) tripped: &'e [PhaseSet],
-    /// Breakers that another device trips.
-    pub(super) ordered: &'e [bool],
-    /// Whether breakers are closed, where that is known.
-    #[allow(dead_code)]
-    pub(super) positions: &'e [Option<bool>],
-    /// Poles of breakers that are open, where that is known of all of them.
-    pub(super) open: &'e [Option<PhaseSet>],
-    /// Breakers one pole of which is open on purpose.
-    pub(super) pole_open: &'e [bool],
 }
 
 impl Running {
@@ -245,11 +222,6 @@ fn current(of: Quantity, measured: &Measured) -> Current {
         fundamental_a: value(measured.bay.currents),
         second_harmonic_a: value(measured.bay.second_harmonics),
     }
-}
-
-/// The place of what settings name, in the order of names.
-pub(super) fn place<T>(named: &BTreeMap<String, T>, name: &str) -> Option<usize> {
-    named.keys().position(|known| known == name)
 }
 
 /// Collects all sides of a differential element; `None` if one of them is missing, or if the charging

@@ -7,6 +7,7 @@
 //! what it had begun, and cannot operate. Once made, nothing here asks for memory.
 
 mod arrival;
+mod context;
 mod cycle;
 mod element;
 mod inputs;
@@ -20,7 +21,8 @@ use crate::protection::trip::{Asked, TripLogic};
 use crate::protection::{Decision, PhaseSet};
 use crate::settings::{Element, Function, Input, Protection};
 pub use arrival::Arrival;
-use element::{Context, Rank, Running, place};
+use context::{Context, place};
+use element::{Rank, Running};
 use inputs::{Contacts, Inputs};
 use stream::Subscribed;
 

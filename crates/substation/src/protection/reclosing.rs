@@ -60,7 +60,7 @@ pub struct Seen {
     pub is_charged: bool,
     /// Both sides may be connected, or nobody need tell.
     pub is_released: bool,
-    /// Somebody forbids it.
+    /// Somebody forbids it to close.
     pub is_blocked: bool,
 }
 

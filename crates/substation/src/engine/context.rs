@@ -1,0 +1,32 @@
+//! What elements look at beside samples: each other, and what other devices tell.
+
+use std::collections::BTreeMap;
+
+use super::inputs::Inputs;
+use crate::protection::{Decision, PhaseSet};
+
+/// What an element may look at beside its streams.
+#[derive(Debug)]
+pub(super) struct Context<'e> {
+    pub(super) inputs: &'e Inputs,
+    /// An element that blocks it sees something.
+    pub(super) is_guarded: bool,
+    /// What all elements say: those of earlier ranks now, others at the step before.
+    pub(super) decisions: &'e [Decision],
+    /// Poles of breakers that were tripped at the step before.
+    pub(super) tripped: &'e [PhaseSet],
+    /// Breakers that another device trips.
+    pub(super) ordered: &'e [bool],
+    /// Whether breakers are closed, where that is known.
+    #[allow(dead_code)]
+    pub(super) positions: &'e [Option<bool>],
+    /// Poles of breakers that are open, where that is known of all of them.
+    pub(super) open: &'e [Option<PhaseSet>],
+    /// Breakers one pole of which is open on purpose.
+    pub(super) pole_open: &'e [bool],
+}
+
+/// The place of what settings name, in the order of names.
+pub(super) fn place<T>(named: &BTreeMap<String, T>, name: &str) -> Option<usize> {
+    named.keys().position(|known| known == name)
+}
