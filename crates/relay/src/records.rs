@@ -32,6 +32,10 @@ impl Names {
         }
     }
 
+    pub(crate) fn element(&self, place: usize) -> &str {
+        &self.elements[place]
+    }
+
     pub(crate) fn line(&self, event: &Event) -> Value {
         let mut line = match event.what {
             What::Change(Change::Start(n, on)) => json!({"start": self.elements[n], "on": on}),
