@@ -21,95 +21,22 @@ use super::switchgear::{PositionMessage, Switchgear};
 use crate::publish::Published;
 use crate::subscribed::{Order, Subscribed};
 
-const UNIT: &str = "
-merging_unit: bay
-frequency: 50 Hz
-sources:
-  bus: {kind: waveform, frequency: 50 Hz, voltage: 63.5 kV, current: 0 A}
-  line:
-    kind: waveform
-    frequency: LINE_HZ
-    voltage: 63.5 kV
-    current: 300 A
-    lag: 10 deg
-    fault: {at: 2 s, phases: PHASES, current: 4 kA, lag: 75 deg, voltage_left: 30 %, tau: 20 ms DIES}
-streams:
-  line: {sv_id: L, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4000 Hz, source: line}
-  bus: {sv_id: B, destination: 01:0c:cd:04:00:02, app_id: 0x4000, rate: 4000 Hz, source: bus}
-breaker:
-  reference: BAY/LLN0$GO$trips
-  destination: 01:0c:cd:01:00:01
-  app_id: 1
-  pole_values: [1, 2, 3]
-  close_value: 4
-  opening: 40 ms
-  closing: 60 ms
-  tells:
-    reference: XCBR/LLN0$GO$position
-    data_set: XCBR/LLN0$position
-    go_id: XCBR
-    destination: 01:0c:cd:01:00:02
-    app_id: 2
-    conf_rev: 1
-    repeat_min: 4 ms
-    repeat_max: 500 ms
-";
+const UNIT: &str = include_str!("../../tests/reclosing/merging_unit.yaml");
 
-const RELAY: &str = "
-relay: bay
-frequency: 50 Hz
-streams:
-  line: {sv_id: L, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}
-  bus: {sv_id: B, destination: '01:0c:cd:04:00:02', app_id: 0x4000, rate: 4000 Hz}
-elements:
-  I>>: {function: overcurrent, stream: line, pick_up: 1 kA, delay: 0 ms}
-  Z1:
-    {function: distance, stream: line, shape: mho, reach: 10 ohm, angle: 75 deg, way: forward, earth_factor: 0.6,
-     current_min: 200 A, healthy: 40 kV, delay: 0 ms}
-  IE>: {function: overcurrent, stream: line, of: residual, pick_up: 100 A, delay: 200 ms}
-  BF: {function: breaker_failure, stream: line, breaker: Q0, pick_up: 50 A, retrip_delay: 80 ms, backup_delay: 150 ms}
-  check:
-    {function: synchro_check, line: line, bus: bus, live: 50 kV, dead: 12 kV, difference: 6 kV, slip: 0.1 Hz,
-     angle: 20 deg, hold: 100 ms}
-  AR:
-    function: reclosing
-    breaker: Q0
-    initiate_by: [INITIATORS]
-    shots: [400 ms]
-    dead_time_single: 600 ms
-    reclaim: 1500 ms
-    release: check
-    release_within: 1 s
-    open_pole_blocks: [IE>]
-trips: {breakers: {Q0: [TRIPPING]}, single_pole: Q0}
-goose:
-  trips:
-    reference: BAY/LLN0$GO$trips
-    data_set: BAY/LLN0$trips
-    go_id: BAY
-    destination: 01:0c:cd:01:00:01
-    app_id: 1
-    conf_rev: 1
-    repeat_min: 4 ms
-    repeat_max: 500 ms
-    signals: [trip Q0, trip Q0 A, trip Q0 B, trip Q0 C, operate AR, lockout AR]
-subscriptions:
-  breaker:
-    reference: XCBR/LLN0$GO$position
-    destination: 01:0c:cd:01:00:02
-    app_id: 2
-    conf_rev: 1
-    entries: [unused, position Q0 A, position Q0 B, position Q0 C]
-";
+const RELAY: &str = include_str!("../../tests/reclosing/relay.yaml");
 
 fn unit(phases: &str, line_hz: &str, dies_after: &str) -> MergingUnit {
-    let text =
-        UNIT.replace("PHASES", phases).replace("LINE_HZ", line_hz).replace(" DIES", dies_after);
+    let text = UNIT
+        .replace("phases: a,", &format!("phases: {phases},"))
+        .replace("waveform\n    frequency: 50 Hz", &format!("waveform\n    frequency: {line_hz}"))
+        .replace(", dies_after: 200 ms", dies_after);
     merging_unit::read("unit.yaml", &text).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 fn relay(initiators: &str, tripping: &str) -> Relay {
-    let text = RELAY.replace("INITIATORS", initiators).replace("TRIPPING", tripping);
+    let text = RELAY
+        .replace("initiate_by: [Z1]", &format!("initiate_by: [{initiators}]"))
+        .replace("Q0: [Z1, IE>]", &format!("Q0: [{tripping}]"));
     settings::read("relay.yaml", &text).unwrap_or_else(|problems| panic!("{problems}"))
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Orders {
     pub(crate) standing: PhaseSet,
 }
 
-/// Three poles.
+/// Three poles, each with a drive of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Switchgear {
     settings: Settings,
