@@ -3,12 +3,12 @@
 use std::f64::consts::{PI, SQRT_2};
 
 use iec61850::SampleTime;
-use iec61850::wire::sampled_values::Channels;
-use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
-use substation::engine::{Arrival, Engine};
+use iec61850::wire::Synchronisation;
+use substation::engine::Engine;
 use substation::settings;
 
-const RATE: u32 = 4000;
+use crate::samples::{RATE, arrival};
+
 const SETTINGS: &str = "
 relay: bay
 frequency: 50 Hz
@@ -32,35 +32,13 @@ elements:
 /// Voltages of one side: magnitude, frequency, and angle at the begin.
 type Side = (f64, f64, f64);
 
-fn arrival(stream: u16, number: u32, side: Side, late: u32, clock: Synchronisation) -> Arrival {
-    let (magnitude_v, hz, angle_deg) = side;
+/// The voltages of a side.
+fn voltages_v(number: u32, (magnitude_v, hz, angle_deg): Side) -> [f64; 3] {
     let time_s = f64::from(number) / f64::from(RATE);
-    let mut samples = [Sample { value: 0, quality: Quality::GOOD }.to_octets(); 8];
-    for (sample, turn_deg) in samples[4..].iter_mut().zip([0.0, -120.0, 120.0]) {
+    [0.0, -120.0, 120.0].map(|turn_deg| {
         let angle = 2.0 * PI * (hz * time_s + (angle_deg + turn_deg) / 360.0);
-        let value = (SQRT_2 * magnitude_v * 100.0 * angle.cos()) as i32;
-        *sample = Sample { value, quality: Quality::GOOD }.to_octets();
-    }
-    let header = Header {
-        destination: MacAddress::default(),
-        source: MacAddress::default(),
-        tag: None,
-        app_id: 0x4000,
-        reserved: [0, 0],
-    };
-    let asdu = Asdu {
-        sv_id: "any",
-        dat_set: None,
-        smp_cnt: (number % RATE) as u16,
-        conf_rev: 1,
-        refr_tm: None,
-        smp_synch: clock,
-        smp_rate: None,
-        channels: Channels::new(&samples),
-        smp_mod: None,
-        gm_identity: None,
-    };
-    Arrival::new(stream, SampleTime::of_sample((number + late).into(), RATE), header, &asdu)
+        SQRT_2 * magnitude_v * angle.cos()
+    })
 }
 
 /// Times in ms at which closing was released, of so many seconds; the line's samples come `late`.
@@ -69,9 +47,12 @@ fn released(bus: Side, line: Side, late: u32, clock: Synchronisation, seconds: u
     let mut engine = Engine::new(&relay.protection);
     let mut released = Vec::new();
     for number in 0..RATE * seconds {
-        engine.sample(&arrival(0, number, bus, 0, Synchronisation::Global));
+        let sample = |stream, number, late, clock, side| {
+            arrival(stream, (number, late), clock, [0.0; 3], voltages_v(number, side))
+        };
+        engine.sample(&sample(0, number, 0, Synchronisation::Global, bus));
         if let Some(number) = number.checked_sub(late) {
-            engine.sample(&arrival(1, number, line, late, clock));
+            engine.sample(&sample(1, number, late, clock, line));
         }
         if number % 4 == 0 {
             engine.step(SampleTime::of_sample(number.into(), RATE));
