@@ -103,6 +103,11 @@ const FAMILIES: &[(&str, &str, &str)] = &[
         "Always 1; labels are the field, its octet and what was wrong with it in the last frame that \
          could not be decoded.",
     ),
+    (
+        "reclosing_total",
+        "counter",
+        "Orders to close of the reclosing element, and its lockouts (`what`).",
+    ),
     ("cycles_total", "counter", "Cycles of the protection task of 1 ms, run or skipped."),
     ("overruns_total", "counter", "Cycles of the protection task that ended too late, by cause."),
     (
@@ -169,6 +174,11 @@ pub(crate) fn text(totals: &Totals) -> String {
             line("message_last_refused_info", &labels, 1.0);
         }
     }
+    for (name, (orders, lockouts)) in &totals.reclosings {
+        for (what, count) in [("orders", orders), ("lockouts", lockouts)] {
+            line("reclosing_total", &[("element", name), ("what", what)], *count as f64);
+        }
+    }
     let (receive, task) = (totals.receive, totals.task);
     for (what, count) in [
         ("received", receive.frames),
@@ -222,6 +232,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use substation::protection::reclosing::{Reason, State};
     use substation::settings;
 
     use super::*;
@@ -284,10 +295,17 @@ subscriptions:
             is_writing: false,
             warning: None,
         });
+        totals.reclosings.insert("AR".into(), (0, 0));
+        totals.reclosing("AR", State::Closing);
+        totals.reclosing("AR", State::Lockout(Reason::ShotsUsed));
         refuse_one(&mut totals);
         totals.receive.samples(&[], iec61850::SampleTime::ZERO, &[0; 9], |_| {});
         let text = text(&totals);
         assert!(text.ends_with('\n'), "the last line ends");
+        for what in ["orders", "lockouts"] {
+            let line = format!("qcrelay_reclosing_total{{element=\"AR\",what=\"{what}\"}} 1\n");
+            assert!(text.contains(&line), "{line}");
+        }
         let (mut helps, mut types) = (BTreeMap::new(), BTreeMap::new());
         let (mut series, mut families) = (BTreeSet::new(), Vec::new());
         for line in text.lines() {

@@ -91,7 +91,7 @@ impl Published {
     fn new(control: &GooseControl, relay: &Relay, source: MacAddress) -> Self {
         let breakers = &relay.protection.trips.elements_by_breaker;
         let place = |signal: &Signal| match signal.kind {
-            SignalKind::Trip | SignalKind::TripQuality => {
+            SignalKind::Trip | SignalKind::TripPole(_) | SignalKind::TripQuality => {
                 breakers.keys().position(|name| *name == signal.name)
             }
             _ => relay.protection.elements.keys().position(|name| *name == signal.name),
@@ -129,6 +129,8 @@ impl Published {
             let boolean = |is_true| [0, if is_true { 0xff } else { 0 }];
             let new = match kind {
                 SignalKind::Trip => boolean(engine.is_tripped(*place)),
+                SignalKind::TripPole(pole) => boolean(engine.tripped(*place).has(*pole)),
+                SignalKind::Lockout => boolean(engine.is_locked_out(*place)),
                 SignalKind::Start => boolean(engine.decision(*place).start),
                 SignalKind::Operate => boolean(engine.decision(*place).operate),
                 SignalKind::TripQuality => self.quality.to_bits(),

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use substation::engine::Change;
+use substation::protection::PhaseSet;
+use substation::protection::reclosing::{Reason, State};
 use substation::settings::{Entry, Relay};
 
 use crate::group::By;
@@ -31,6 +33,10 @@ impl Names {
         }
     }
 
+    pub(crate) fn element(&self, place: usize) -> &str {
+        &self.elements[place]
+    }
+
     pub(crate) fn line(&self, event: &Event) -> Value {
         let mut line = match event.what {
             What::Change(Change::Start(n, on)) => json!({"start": self.elements[n], "on": on}),
@@ -44,6 +50,19 @@ impl Names {
                 json!({"group_wanted": number, "publisher": self.subscriptions[n].0})
             }
             What::GroupWanted(number, By::User(uid)) => json!({"group_wanted": number, "uid": uid}),
+            What::Change(Change::Poles(n, poles)) => {
+                json!({"poles": self.breakers[n], "tripped": poles.to_string()})
+            }
+            What::Change(Change::Reclosing(n, state, shot)) => {
+                let mut line = json!({"reclosing": self.elements[n], "state": cycling(state)});
+                if shot > 0 {
+                    line["shot"] = shot.into();
+                }
+                if let State::Lockout(reason) = state {
+                    line["reason"] = why(reason).into();
+                }
+                line
+            }
             What::Publisher(n, liveness) => {
                 json!({"publisher": self.subscriptions[n].0, "state": liveness_name(liveness)})
             }
@@ -71,12 +90,12 @@ impl Names {
         let (name, entries) = &self.subscriptions[subscription];
         match &entries[entry] {
             Entry::Position(breaker) => {
-                let position = match value {
-                    Some(true) => "closed",
-                    Some(false) => "open",
-                    None => "unknown",
-                };
-                json!({"breaker": breaker, "position": position, "publisher": name})
+                json!({"breaker": breaker, "position": position(value), "publisher": name})
+            }
+            Entry::PolePosition(breaker, pole) => {
+                let pole = PhaseSet::phase(*pole).to_string();
+                let position = position(value);
+                json!({"breaker": breaker, "pole": pole, "position": position, "publisher": name})
             }
             Entry::Input(input, element) => {
                 json!({input.word(): element, "on": value == Some(true), "publisher": name})
@@ -94,5 +113,39 @@ impl Names {
                 json!({"entry": entry, "value": value, "publisher": name})
             }
         }
+    }
+}
+
+const fn position(is_closed: Option<bool>) -> &'static str {
+    match is_closed {
+        Some(true) => "closed",
+        Some(false) => "open",
+        None => "unknown",
+    }
+}
+
+const fn cycling(state: State) -> &'static str {
+    match state {
+        State::NotReady => "not ready",
+        State::Ready => "ready",
+        State::Tripping => "tripping",
+        State::DeadTime => "dead time",
+        State::AwaitingRelease => "awaiting release",
+        State::Closing => "closing",
+        State::Reclaiming => "reclaiming",
+        State::Lockout(_) => "lockout",
+    }
+}
+
+const fn why(reason: Reason) -> &'static str {
+    match reason {
+        Reason::FinalTrip => "final trip",
+        Reason::TripWhenNotReady => "trip when not ready",
+        Reason::ShotsUsed => "shots used",
+        Reason::NotOpen => "not open",
+        Reason::NotCharged => "no energy to close",
+        Reason::NotReleased => "closing not released",
+        Reason::NotClosed => "not closed",
+        Reason::Blocked => "blocked",
     }
 }

@@ -12,6 +12,7 @@ use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
 use serde_json::json;
+use substation::engine::Change;
 use substation::settings::{Relay, Thread};
 
 use crate::canary;
@@ -23,7 +24,7 @@ use crate::receive::{self, Receiver};
 use crate::records::Names;
 use crate::refusals::Refusals;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
-use crate::task::{self, Event, PERIOD, SharedState, Task};
+use crate::task::{self, Event, PERIOD, SharedState, Task, What};
 use crate::totals::Totals;
 use crate::{clock, metrics, prepare, time};
 
@@ -163,6 +164,9 @@ impl Watch for RelayWatch<'_> {
     fn look(&mut self, is_last: bool) -> Result<()> {
         self.collect();
         while let Ok(event) = self.events.pop() {
+            if let What::Change(Change::Reclosing(element, state, _)) = event.what {
+                self.totals.reclosing(self.names.element(element), state);
+            }
             self.records.add(self.names.line(&event));
         }
         let (records, now_ns) = (&mut self.records, time::common().ns());

@@ -28,8 +28,8 @@ pub(crate) enum Order {
     Tell(Input, usize),
     /// A breaker is to be tripped.
     Trip(usize),
-    /// A breaker is closed or not.
-    Position(usize),
+    /// A breaker is closed or not, or one of its poles.
+    Position(usize, Option<usize>),
     /// A setting group is to be active, by its number from 1.
     Group(u8),
 }
@@ -41,9 +41,10 @@ impl Subscribed {
             Entry::Input(_, name) => {
                 relay.protection.elements.keys().position(|known| known == name)
             }
-            Entry::Trip(name) | Entry::Reset(name) | Entry::Position(name) => {
-                breakers.keys().position(|known| known == name)
-            }
+            Entry::Trip(name)
+            | Entry::Reset(name)
+            | Entry::Position(name)
+            | Entry::PolePosition(name, _) => breakers.keys().position(|known| known == name),
             Entry::Group(_) | Entry::Quality(_) | Entry::Unused => None,
         };
         let subscriptions = relay.subscriptions.values();
@@ -100,7 +101,8 @@ impl Subscribed {
             let order = match entry {
                 Entry::Input(input, _) => Order::Tell(*input, (*place)?),
                 Entry::Trip(_) => Order::Trip((*place)?),
-                Entry::Position(_) => Order::Position((*place)?),
+                Entry::Position(_) => Order::Position((*place)?, None),
+                Entry::PolePosition(_, pole) => Order::Position((*place)?, Some(*pole)),
                 Entry::Group(number) => Order::Group(*number),
                 Entry::Reset(_) | Entry::Quality(_) | Entry::Unused => return None,
             };
@@ -113,7 +115,7 @@ impl Subscribed {
         let values = self.entries.iter().zip(message.all_data.elements()).enumerate();
         let mut odd = values.filter_map(|(index, (entry, data))| {
             let (fits, expected) = match entry {
-                Entry::Position(_) => match data {
+                Entry::Position(_) | Entry::PolePosition(..) => match data {
                     Data::BitString(bits) => (bits.len() == 2, "a double point or boolean"),
                     other => (matches!(other, Data::Boolean(_)), "a double point or boolean"),
                 },
@@ -142,11 +144,13 @@ impl Subscribed {
             *value = match (entry, data) {
                 (Entry::Quality(_), _) => None,
                 (_, Data::Boolean(value)) => Some(value),
-                (Entry::Position(_), Data::BitString(bits)) => match (bits.get(0), bits.get(1)) {
-                    (Some(true), Some(false)) => Some(true),
-                    (Some(false), Some(true)) => Some(false),
-                    _ => None,
-                },
+                (Entry::Position(_) | Entry::PolePosition(..), Data::BitString(bits)) => {
+                    match (bits.get(0), bits.get(1)) {
+                        (Some(true), Some(false)) => Some(true),
+                        (Some(false), Some(true)) => Some(false),
+                        _ => None,
+                    }
+                }
                 _ => None,
             };
         }

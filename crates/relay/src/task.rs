@@ -255,7 +255,7 @@ impl<'t> Task<'t> {
                 Order::Tell(input, element) => self.engine.tell(element, input, value),
                 Order::Trip(breaker) if value == Some(true) => self.engine.order(breaker),
                 Order::Trip(_) => {}
-                Order::Position(breaker) => self.engine.position(breaker, value),
+                Order::Position(breaker, pole) => self.engine.position(breaker, pole, value),
                 // It is chosen among all.
                 Order::Group(_) => {}
             }

@@ -8,7 +8,8 @@ use iec61850::stream::{self, State};
 use os::clock::ClockState;
 use os::packet::Link;
 use serde_json::{Value, json};
-use substation::settings::Relay;
+use substation::protection::reclosing::State as Cycling;
+use substation::settings::{Function, Relay};
 
 use crate::blame::Cause;
 use crate::exchange::histogram;
@@ -71,6 +72,8 @@ pub(crate) struct Totals {
     pub(crate) subscriptions: BTreeMap<String, (Liveness, goose::Counters)>,
     /// Number of the active setting group, from 1.
     pub(crate) active_group: u8,
+    /// Orders to close and lockouts of each reclosing element.
+    pub(crate) reclosings: BTreeMap<String, (u64, u64)>,
     /// What the kernel knows of its clock.
     pub(crate) clock: ClockState,
     pub(crate) links: BTreeMap<String, Link>,
@@ -98,11 +101,25 @@ impl Totals {
                 .map(|name| (name.clone(), (Liveness::Waiting, goose::Counters::default())))
                 .collect(),
             active_group: relay.protection.groups.active,
+            reclosings: relay
+                .protection
+                .elements
+                .iter()
+                .filter(|(_, element)| matches!(element.function, Function::Reclosing(_)))
+                .map(|(name, _)| (name.clone(), (0, 0)))
+                .collect(),
             clock: ClockState::default(),
             links: BTreeMap::new(),
             records: None,
             warnings: Vec::new(),
         }
+    }
+
+    /// A reclosing element is elsewhere in its cycle.
+    pub(crate) fn reclosing(&mut self, name: &str, state: Cycling) {
+        let Some((orders, lockouts)) = self.reclosings.get_mut(name) else { return };
+        *orders += u64::from(state == Cycling::Closing);
+        *lockouts += u64::from(matches!(state, Cycling::Lockout(_)));
     }
 
     /// Takes in what was measured of the times with this name.

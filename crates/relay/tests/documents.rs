@@ -42,6 +42,8 @@ fn the_examples_are_read() {
     assert_eq!(relay.subscriptions["neighbour"].entries.len(), 4);
     assert_eq!(relay.host.task.core, Some(3));
     assert_eq!(relay.protection.groups.count(), 2);
+    let reclosing = relay::read("relay.yaml", &examples("../relay.md")[1]).expect("it is good");
+    assert_eq!(reclosing.protection.trips.single_pole["Q0"], ["Z1"]);
     let unit = merging_unit::read("unit.yaml", &examples("merging-unit.md")[0]);
     let unit = unit.unwrap_or_else(|p| panic!("{p}"));
     assert_eq!((unit.sources.len(), unit.streams.len(), unit.disturbances.len()), (4, 1, 1));

@@ -135,7 +135,7 @@ fn a_breaker_that_another_device_trips_and_that_does_not_open_is_alarmed() {
     let mut alarm = None;
     for ms in 0..500 {
         engine.forget_messages();
-        engine.position(0, Some(!(200..300).contains(&ms)));
+        engine.position(0, None, Some(!(200..300).contains(&ms)));
         engine.tell(supervision, Input::Circuit, Some(true));
         if ms == 100 {
             engine.order(0);

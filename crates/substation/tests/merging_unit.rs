@@ -126,3 +126,37 @@ fn all_problems_are_told_at_once() {
             && merging_unit::read("unit.yaml", "[]").is_err()
     );
 }
+
+#[test]
+fn a_breaker_that_is_closed_by_order_has_all_that_this_needs() {
+    let unit = |more: &str| {
+        let text = format!(
+            "merging_unit: x\nfrequency: 50 Hz\nsources: {{s: {{kind: waveform, voltage: 60 kV, current: 1 A}}}}\n\
+             streams: {{s: {{sv_id: S, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz, source: s}}}}\n\
+             breaker: {{reference: R, destination: '01:0c:cd:01:00:01', app_id: 1, opening: 40 ms{more}}}\n"
+        );
+        merging_unit::read("unit.yaml", &text)
+            .map(|unit| unit.breaker.expect("it is there"))
+            .map_err(|problems| {
+                problems.iter().map(|problem| problem.fault.what.clone()).collect::<Vec<_>>()
+            })
+    };
+    assert_eq!(unit("").expect("it is good").closes, None);
+    let breaker = unit(", close_value: 4, closing: 60 ms, pole_values: [1, 2, 3]").expect("good");
+    assert_eq!(
+        (breaker.closes.map(|closes| closes.value), &breaker.pole_values[..]),
+        (Some(4), &[1, 2, 3][..])
+    );
+    for (more, what) in [
+        (", close_value: 4", "`closing` is missing"),
+        (", closing: 60 ms", "this is for `close_value`"),
+        (", pole_values: [1, 2, 3]", "this is for `close_value`"),
+        (", close_value: 4, closing: 60 ms, pole_values: [1, 2]", "2 values for three poles"),
+        (
+            ", close_value: 4, closing: 60 ms, position: line.closed",
+            "a switch of a simulated grid is not closed again",
+        ),
+    ] {
+        assert_eq!(unit(more), Err(vec![what.to_owned()]), "{more}");
+    }
+}

@@ -163,7 +163,7 @@ fn entries_of_messages_name_what_is_there() {
     assert_eq!(relay.subscriptions["other"].entries, expected);
     for (entries, what) in [
         ("trip Q9", "there is no breaker `Q9`"),
-        ("initiate I>", "there is no breaker failure element `I>`"),
+        ("initiate I>", "there is no breaker failure or reclosing element `I>`"),
         ("block Q0", "there is no element `Q0`"),
         ("position", "`position` is not an entry"),
         ("qualitative", "`qualitative` is not an entry"),

@@ -13,6 +13,7 @@ use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, SampledValues};
 use serde_json::{Value, json};
 use substation::engine::{Arrival, Change, Engine};
+use substation::protection::PhaseSet;
 use substation::settings::Relay;
 use substation::settings::merging_unit::MergingUnit;
 
@@ -60,7 +61,7 @@ pub(crate) fn expect(
             let stream = streams[*stream];
             let key = (stream.source.clone(), stream.rate);
             let generator = generators.get_mut(&key).expect("each stream has one");
-            let sample = |number| generator.samples(number, false);
+            let sample = |number| generator.samples(number, PhaseSet::NONE);
             frame::write(
                 stream,
                 MacAddress::default(),

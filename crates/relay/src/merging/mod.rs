@@ -3,6 +3,7 @@
 //! What decides is pure and takes sample numbers and times:
 //! - `generator`: the samples of one source, with faults and a breaker that ends them
 //! - `waves`, `playback`: where a generator's values come from
+//! - `switchgear`: the breaker that ends currents, and its message
 //! - `schedule`: which frame of which stream is due when
 //! - `disturbance`: what goes wrong with it
 //! - `frame`: the frame as octets
@@ -13,7 +14,7 @@
 //! - `files`: fault records and captures
 //! - `publisher`: the loop that sleeps, sends and counts
 //! - `plant`: phasors of a simulated grid
-//! - `feedback`: the subscription to a trip
+//! - `feedback`: the subscription to orders to a breaker
 //! - `alternate`: the loop that sends steps and records when
 //! - `cli`: the command line
 
@@ -32,4 +33,8 @@ mod playback;
 mod publisher;
 mod schedule;
 mod summary;
+mod switchgear;
 mod waves;
+
+#[cfg(test)]
+mod cycle_tests;

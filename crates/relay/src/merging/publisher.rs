@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use iec61850::SampleTime;
-use iec61850::wire::MacAddress;
-use substation::protection::breaker::{self, Breaker};
+use iec61850::wire::{MacAddress, UtcTime};
+use substation::protection::PhaseSet;
 use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, TrippedBreaker};
 
 use super::disturbance::{Disturbances, Fate};
@@ -24,8 +24,9 @@ use super::generator::{Generator, Samples};
 use super::plant::{self, PlantFile};
 use super::schedule::{Pace, Schedule};
 use super::summary::{FaultStamps, Frames, LatenessFigures, Summary};
+use super::switchgear::{Orders, PositionMessage, Switchgear};
 use crate::exchange::histogram;
-use crate::time;
+use crate::{clock, time};
 use os::packet::PacketSocket;
 
 /// The first sample is at least this much later than now.
@@ -44,6 +45,9 @@ pub(crate) struct Publisher {
     sources: Vec<SourceState>,
     schedule: Schedule,
     listener: Option<Listener>,
+    /// The breaker as it tells where it is, and its message.
+    gear: Option<Switchgear>,
+    message: Option<PositionMessage>,
     opening: Duration,
     position: Position,
     lateness: Histogram<u64>,
@@ -62,13 +66,15 @@ struct Outgoing {
     held_back: Option<Vec<u8>>,
 }
 
-/// A generator, the breaker behind it, and what was reported of its faults.
+/// A generator, the breaker in front of it, and what was reported of its faults.
 #[derive(Debug)]
 struct SourceState {
     name: String,
     rate: u16,
     generator: Generator,
-    breaker: Option<(Breaker, u64)>,
+    breaker: Option<Switchgear>,
+    /// The episode in which it was tripped, where it closes by itself for the next.
+    tripped_in: Option<u64>,
     /// The fault of this episode, by its place in the list, and when it began on this host.
     fault: Option<(u64, usize, SampleTime)>,
     /// Where its phasors are, if it follows a simulated grid.
@@ -99,6 +105,10 @@ impl Publisher {
         let socket = PacketSocket::open(interface, 0)?;
         let listener =
             unit.breaker.as_ref().map(|breaker| Listener::start(interface, breaker)).transpose()?;
+        let gear = unit.breaker.as_ref().map(Switchgear::new);
+        let address = MacAddress(socket.address());
+        let message =
+            unit.breaker.as_ref().and_then(|breaker| PositionMessage::new(breaker, address));
         let keys: Vec<(String, u16)> = generators.keys().cloned().collect();
         let streams: Vec<Outgoing> = unit
             .streams
@@ -125,7 +135,8 @@ impl Publisher {
                 Source::Plant(plant) => Some(PlantFile::open(plant)?),
                 Source::Waveform(_) | Source::Playback(_) => None,
             };
-            Ok(SourceState { name, rate, generator, breaker: None, fault: None, plant })
+            let (breaker, tripped_in, fault) = (gear.clone(), None, None);
+            Ok(SourceState { name, rate, generator, breaker, tripped_in, fault, plant })
         });
         let sources = sources.collect::<anyhow::Result<_>>()?;
         Ok(Self {
@@ -135,6 +146,8 @@ impl Publisher {
             streams,
             sources,
             listener,
+            gear,
+            message,
             opening: unit.breaker.as_ref().map_or(Duration::ZERO, |breaker| breaker.opening),
             position: Position::of(unit.breaker.as_ref()),
             lateness: histogram(),
@@ -168,7 +181,8 @@ impl Publisher {
             let at = on_host(begin, next);
             time::sleep_until(at);
             self.send(&batch, at, self.streams[due[0].0].pace.interval())?;
-            self.take_trips(begin, tell);
+            self.take_orders(begin, tell);
+            self.tell_position(begin);
             self.position.open_when_due()?;
             self.note_faults(begin, tell);
         }
@@ -236,19 +250,43 @@ impl Publisher {
         Ok(())
     }
 
-    /// Orders the breakers of all sources to open.
-    fn take_trips(&mut self, begin: SampleTime, tell: &Sender<String>) {
+    /// Orders the breaker to open or to close.
+    fn take_orders(&mut self, begin: SampleTime, tell: &Sender<String>) {
         let Some(listener) = &self.listener else { return };
-        while let Ok(trip) = listener.trips.try_recv() {
+        while let Ok((trip, orders)) = listener.orders.try_recv() {
+            let at = SampleTime::ZERO.plus(trip.since(begin));
+            if let Some(gear) = &mut self.gear {
+                gear.obey(at, &orders);
+            }
+            for source in &mut self.sources {
+                source.obey(at, &orders);
+            }
+            if orders.trip.is_empty() {
+                continue;
+            }
             self.position.tripped(trip.plus(self.opening));
             for source in &mut self.sources {
-                source.trip(SampleTime::ZERO.plus(trip.since(begin)), self.opening);
                 let Some((_, place, inception)) = source.fault else { continue };
                 let fault = &mut self.faults[place];
                 if fault.trip_after_ns.is_none() {
                     fault.trip_after_ns = Some(ns_between(inception, trip));
                     tell.send(fault.to_string()).ok();
                 }
+            }
+        }
+    }
+
+    /// Sends the message of the breaker when it is due.
+    fn tell_position(&mut self, begin: SampleTime) {
+        let (Some(gear), Some(message)) = (&self.gear, &mut self.message) else { return };
+        let now = time::own();
+        let quality = clock::quality(&os::clock::state().unwrap_or_default());
+        let stamp = UtcTime::from_realtime_ns(time::common().ns(), quality);
+        let positions = gear.positions(SampleTime::ZERO.plus(now.since(begin)));
+        if let Some(frame) = message.step(now, stamp, positions) {
+            let sent = self.socket.send(&[frame]);
+            if !matches!(sent, Ok(1..)) {
+                self.warn("the interface did not accept the position of the breaker".into());
             }
         }
     }
@@ -319,11 +357,13 @@ impl Publisher {
 impl SourceState {
     fn samples(&mut self, number: u64) -> Samples {
         let episode = self.generator.episode_at(number);
-        let is_open = self.breaker.as_ref().is_some_and(|(breaker, tripped_in)| {
+        let open = self.breaker.as_ref().map_or(PhaseSet::NONE, |breaker| {
+            // One that closes by itself does so with the next episode.
+            let obeys = breaker.is_closed_by_order() || self.tripped_in == Some(episode);
             let now = SampleTime::of_sample(number, self.rate.into());
-            *tripped_in == episode && !breaker.conducts(now)
+            if obeys { breaker.open(now) } else { PhaseSet::NONE }
         });
-        self.generator.samples(number, is_open)
+        self.generator.samples(number, open)
     }
 
     fn follow_plant(&mut self, now: SampleTime) -> anyhow::Result<()> {
@@ -334,17 +374,16 @@ impl SourceState {
         Ok(())
     }
 
-    /// A trip opens the breaker for the episode in which it comes.
-    fn trip(&mut self, at: SampleTime, opening: Duration) {
-        let number = u128::from(at.ns()) * u128::from(self.rate) / 1_000_000_000;
-        let episode = self.generator.episode_at(number as u64);
-        if self.breaker.as_ref().is_some_and(|(_, tripped_in)| *tripped_in == episode) {
-            return;
+    fn obey(&mut self, at: SampleTime, orders: &Orders) {
+        let Some(breaker) = &mut self.breaker else { return };
+        if !breaker.is_closed_by_order() && !orders.trip.is_empty() {
+            let number = u128::from(at.ns()) * u128::from(self.rate) / 1_000_000_000;
+            let episode = self.generator.episode_at(number as u64);
+            if self.tripped_in.replace(episode) != Some(episode) {
+                breaker.close_at_once();
+            }
         }
-        // It closes by itself with the next episode.
-        let mut breaker = Breaker::new(breaker::Settings { opening, closing: Duration::ZERO });
-        breaker.trip(at);
-        self.breaker = Some((breaker, episode));
+        breaker.obey(at, orders);
     }
 }
 

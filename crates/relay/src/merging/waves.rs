@@ -4,7 +4,9 @@
 //! A fault that comes again comes with the same waves: time is counted from the begin of its
 //! episode, and `every` is a whole number of periods, so nothing jumps between two of them.
 
-use substation::protection::{Complex, Degrees};
+use std::time::Duration;
+
+use substation::protection::{Complex, Degrees, PhaseSet};
 use substation::settings::merging_unit::{Waveform, WaveformFault};
 use substation::waveform::{CurrentTransformer, Fault, Wave};
 
@@ -24,6 +26,12 @@ pub(crate) struct Waves {
     /// Begin of the fault in its episode.
     inception_s: Option<f64>,
     lasts_s: f64,
+    faulted: PhaseSet,
+    /// After how many samples without current the fault is gone, and the episode in which it is.
+    dies_after_samples: Option<u64>,
+    died_in: Option<u64>,
+    /// Episode of the newest sample, and its time there.
+    newest: (u64, f64),
     every_samples: Option<u64>,
 }
 
@@ -61,6 +69,7 @@ impl Waves {
             }
         });
         let every = fault.and_then(|fault| fault.every);
+        let samples = |time: Duration| (time.as_secs_f64() * f64::from(rate)).round() as u64;
         Self {
             currents,
             voltages,
@@ -70,8 +79,11 @@ impl Waves {
             lasts_s: fault
                 .and_then(|fault| fault.lasts)
                 .map_or(f64::INFINITY, |lasts| lasts.as_secs_f64()),
-            every_samples: every
-                .map(|every| (every.as_secs_f64() * f64::from(rate)).round() as u64),
+            faulted: fault.map_or(PhaseSet::NONE, |fault| PhaseSet::of(fault.phases)),
+            dies_after_samples: fault.and_then(|fault| fault.dies_after).map(samples),
+            died_in: None,
+            newest: (0, 0.0),
+            every_samples: every.map(samples),
         }
     }
 
@@ -80,7 +92,9 @@ impl Waves {
     pub(crate) fn at(&mut self, sample: u64) -> Phases {
         let (episode, within) = self.place(sample);
         let time_s = within as f64 / f64::from(self.rate);
-        let is_over = self.inception_s.is_some_and(|begin_s| time_s >= begin_s + self.lasts_s);
+        self.newest = (episode, time_s);
+        let is_over = self.died_in == Some(episode)
+            || self.inception_s.is_some_and(|begin_s| time_s >= begin_s + self.lasts_s);
         let value = |wave: &Wave| if is_over { healthy(wave, time_s) } else { wave.value(time_s) };
         let mut phases = Phases {
             current_a: self.currents.each_ref().map(value),
@@ -99,6 +113,20 @@ impl Waves {
             }
         }
         phases
+    }
+
+    /// Phases of the fault; none without one.
+    pub(crate) const fn faulted(&self) -> PhaseSet {
+        self.faulted
+    }
+
+    /// Its phases have carried no current for so many samples, up to the newest: an arc is gone.
+    pub(crate) fn dead_for(&mut self, samples: u64) {
+        let (episode, time_s) = self.newest;
+        let has_begun = self.inception_s.is_some_and(|begin_s| time_s >= begin_s);
+        if has_begun && self.dies_after_samples.is_some_and(|enough| samples >= enough) {
+            self.died_in = Some(episode);
+        }
     }
 
     /// Voltages as they would be without a fault.
@@ -192,7 +220,6 @@ fn pair(current: Complex, out: usize, back: usize) -> [Complex; 3] {
 #[cfg(test)]
 mod tests {
     use std::f64::consts::PI;
-    use std::time::Duration;
 
     use super::*;
 
@@ -215,6 +242,7 @@ mod tests {
                 voltage_left: 0.1,
                 inception_deg,
                 tau: Duration::from_millis(40),
+                dies_after: None,
             }),
             transformer: None,
         }

@@ -1,9 +1,9 @@
-//! What an element may look at beside its streams, and where settings put it.
+//! What elements look at beside samples: each other, and what other devices tell.
 
 use std::collections::BTreeMap;
 
 use super::inputs::Inputs;
-use crate::protection::Decision;
+use crate::protection::{Decision, PhaseSet};
 
 /// What an element may look at beside its streams.
 #[derive(Debug)]
@@ -13,10 +13,16 @@ pub(super) struct Context<'e> {
     pub(super) is_guarded: bool,
     /// What all elements say: those of earlier ranks now, others at the step before.
     pub(super) decisions: &'e [Decision],
-    /// Breakers that were tripped at the step before.
-    pub(super) tripped: &'e [bool],
+    /// Poles of breakers that were tripped at the step before.
+    pub(super) tripped: &'e [PhaseSet],
+    /// Breakers that another device trips.
+    pub(super) ordered: &'e [bool],
     /// Whether breakers are closed, where that is known.
     pub(super) positions: &'e [Option<bool>],
+    /// Poles of breakers that are open, where that is known of all of them.
+    pub(super) open: &'e [Option<PhaseSet>],
+    /// Breakers one pole of which is open on purpose.
+    pub(super) pole_open: &'e [bool],
 }
 
 /// The place of what settings name, in the order of names.

@@ -3,6 +3,7 @@
 use iec61850::SampleTime;
 
 use super::context::{Context, place};
+use super::cycle::Cycle;
 use super::logic::{Logic, View};
 use super::stream::{CURRENTS, Subscribed, VOLTAGES, current};
 use crate::protection::admittance::Admittance;
@@ -16,12 +17,14 @@ use crate::protection::frequency_limit::Frequency;
 use crate::protection::frequency_rate::{FrequencyRate, Seen};
 use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::Overcurrent;
+use crate::protection::pole_discordance::PoleDiscordance;
 use crate::protection::power::Power;
 use crate::protection::power_swing::PowerSwing;
 use crate::protection::restricted_earth::RestrictedEarth;
+use crate::protection::synchro_check::SynchroCheck;
 use crate::protection::thermal::Thermal;
 use crate::protection::voltage::Voltage;
-use crate::protection::{Decision, Measured, PhaseSet, Sequence};
+use crate::protection::{Complex, Decision, Measured, PhaseSet, Sequence};
 use crate::settings::{Element, Function, Input, Protection, Quantity};
 
 /// An element that runs.
@@ -60,6 +63,9 @@ enum Kind {
     Logic(Logic),
     Thermal(Thermal),
     RestrictedEarth(RestrictedEarth),
+    SynchroCheck(SynchroCheck),
+    Reclosing(Box<Cycle>),
+    PoleDiscordance(usize, PoleDiscordance),
 }
 
 /// When an element is looked at in a step: those that others look at come before them.
@@ -71,10 +77,12 @@ pub(super) enum Rank {
     Measuring,
     /// Looks at what elements say that measure, at the same step.
     Logic,
+    /// Looks at what others decide, and closes breakers.
+    Closing,
 }
 
 impl Rank {
-    pub(super) const ALL: [Self; 3] = [Self::Guard, Self::Measuring, Self::Logic];
+    pub(super) const ALL: [Self; 4] = [Self::Guard, Self::Measuring, Self::Logic, Self::Closing];
 }
 
 impl Running {
@@ -82,6 +90,7 @@ impl Running {
         match self.kind {
             Kind::FuseFailure(_) | Kind::PowerSwing(_) | Kind::CtSupervision(_) => Rank::Guard,
             Kind::Logic(_) => Rank::Logic,
+            Kind::Reclosing(_) => Rank::Closing,
             _ => Rank::Measuring,
         }
     }
@@ -126,6 +135,14 @@ impl Running {
             Function::RestrictedEarth(settings) => {
                 Kind::RestrictedEarth(RestrictedEarth::new(*settings))
             }
+            Function::SynchroCheck(settings) => Kind::SynchroCheck(SynchroCheck::new(*settings)),
+            Function::Reclosing(settings) => {
+                Kind::Reclosing(Box::new(Cycle::new(settings, protection)))
+            }
+            Function::PoleDiscordance { breaker, delay } => Kind::PoleDiscordance(
+                place(&protection.trips.elements_by_breaker, breaker).unwrap_or(usize::MAX),
+                PoleDiscordance::new(*delay),
+            ),
         };
         Self { streams: element.streams.iter().map(stream).collect(), kind }
     }
@@ -151,6 +168,9 @@ impl Running {
         if let Kind::Admittance(element) = &mut self.kind {
             let residual = stream.and_then(|s| streams.get_mut(s)).and_then(Subscribed::residual);
             return element.update(now, residual.as_ref());
+        }
+        if let Kind::Reclosing(cycle) = &mut self.kind {
+            return cycle.step(now, context);
         }
         let stream = stream.and_then(|stream| streams.get(stream));
         let measured = |channels| stream.and_then(|stream| stream.measured(channels));
@@ -185,11 +205,11 @@ impl Running {
                 element.update(now, measured(&voltages).and_then(of))
             }
             Kind::BreakerFailure { breaker, element } => {
-                let trip = context.inputs.is(Input::Initiate)
-                    || breaker.is_some_and(|breaker| context.tripped[breaker]);
-                let current_a =
-                    measured(&currents).map(|m| current(Quantity::Phases, m).fundamental_a);
-                let orders = element.update(now, trip, current_a);
+                let tripped = breaker.map_or(PhaseSet::NONE, |breaker| context.tripped[breaker]);
+                let is_told = context.inputs.is(Input::Initiate);
+                let tripped = if is_told { PhaseSet::ALL } else { tripped };
+                let currents_a = measured(&currents).map(|m| m.bay.currents.map(Complex::norm));
+                let orders = element.update(now, tripped, currents_a);
                 Decision::new(orders.retrip, orders.backup)
             }
             Kind::BrokenConductor(element) => {
@@ -214,7 +234,19 @@ impl Running {
             Kind::RestrictedEarth(element) => {
                 element.update(now, stream.and_then(Subscribed::winding).as_ref())
             }
-            Kind::Differential { .. } | Kind::Admittance(_) | Kind::Logic(_) => {
+            Kind::SynchroCheck(element) => {
+                let bus = self.streams.get(1).and_then(|bus| streams.get(*bus));
+                let sides = stream.zip(bus).and_then(|(line, bus)| line.beside(bus));
+                element.update(now, sides.as_ref())
+            }
+            Kind::PoleDiscordance(breaker, element) => {
+                let open = context.open.get(*breaker).copied().flatten().filter(|_| !is_blocked);
+                element.update(now, open, context.pole_open.get(*breaker) == Some(&true))
+            }
+            Kind::Differential { .. }
+            | Kind::Admittance(_)
+            | Kind::Logic(_)
+            | Kind::Reclosing(_) => {
                 unreachable!("these were served above")
             }
         }
@@ -222,6 +254,14 @@ impl Running {
 }
 
 impl Running {
+    /// The cycle of a reclosing element.
+    pub(super) const fn cycle(&self) -> Option<&Cycle> {
+        match &self.kind {
+            Kind::Reclosing(cycle) => Some(cycle),
+            _ => None,
+        }
+    }
+
     /// Whether its streams can be trusted in the channels that it looks at.
     pub(super) fn sees(&self, streams: &[Subscribed]) -> bool {
         let channels: &[_] = match &self.kind {
@@ -230,7 +270,10 @@ impl Running {
             | Kind::BreakerFailure { .. }
             | Kind::BrokenConductor(_)
             | Kind::Thermal(_) => &[CURRENTS],
-            Kind::Voltage(_) | Kind::Frequency(_) | Kind::FrequencyRate(_) => &[VOLTAGES],
+            Kind::Voltage(_)
+            | Kind::Frequency(_)
+            | Kind::FrequencyRate(_)
+            | Kind::SynchroCheck(_) => &[VOLTAGES],
             Kind::Logic(logic) => return logic.sees(),
             _ => &[CURRENTS, VOLTAGES],
         };

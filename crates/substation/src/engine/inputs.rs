@@ -1,5 +1,6 @@
 //! What other devices say now, as the engine was told since its last step.
 
+use crate::protection::PhaseSet;
 use crate::settings::Input;
 
 /// What one element is told: a value for each kind of input, unknown where nobody is heard who says it.
@@ -29,7 +30,7 @@ impl Inputs {
 
 /// Where the contacts of a breaker are, as far as others tell: true for closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Told {
+enum Told {
     #[default]
     Nothing,
     Position(bool),
@@ -38,7 +39,7 @@ pub(super) enum Told {
 }
 
 impl Told {
-    pub(super) fn tell(&mut self, is_closed: Option<bool>) {
+    fn tell(&mut self, is_closed: Option<bool>) {
         *self = match (*self, is_closed) {
             (Self::Nothing, Some(is_closed)) => Self::Position(is_closed),
             (Self::Position(known), Some(is_closed)) if known == is_closed => return,
@@ -46,10 +47,45 @@ impl Told {
         };
     }
 
-    pub(super) const fn position(self) -> Option<bool> {
+    const fn position(self) -> Option<bool> {
         match self {
             Self::Position(is_closed) => Some(is_closed),
             Self::Nothing | Self::Unclear => None,
+        }
+    }
+}
+
+/// Where the contacts of one breaker are: of all its poles together, or of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Contacts {
+    whole: Told,
+    poles: [Told; 3],
+}
+
+impl Contacts {
+    pub(super) fn tell(&mut self, pole: Option<usize>, is_closed: Option<bool>) {
+        match pole {
+            Some(pole) => self.poles[pole].tell(is_closed),
+            None => self.whole.tell(is_closed),
+        }
+    }
+
+    /// Poles that are open, while that is known of all of them.
+    pub(super) fn open(self) -> Option<PhaseSet> {
+        if self.poles == [Told::Nothing; 3] {
+            let is_closed = self.whole.position()?;
+            return Some(if is_closed { PhaseSet::NONE } else { PhaseSet::ALL });
+        }
+        let [a, b, c] = self.poles.map(Told::position);
+        Some(PhaseSet::of([!a?, !b?, !c?]))
+    }
+
+    /// Whether it is closed, unless that is not known or poles differ.
+    pub(super) fn position(self) -> Option<bool> {
+        match self.open()?.count() {
+            0 => Some(true),
+            3 => Some(false),
+            _ => None,
         }
     }
 }
@@ -72,13 +108,27 @@ mod tests {
     #[test]
     fn positions_that_differ_are_unknown() {
         let after = |said: &[Option<bool>]| {
-            let mut told = Told::default();
-            said.iter().for_each(|each| told.tell(*each));
+            let mut told = Contacts::default();
+            said.iter().for_each(|each| told.tell(None, *each));
             told.position()
         };
         assert_eq!(after(&[]), None);
         assert_eq!(after(&[Some(true), Some(true)]), Some(true));
         assert_eq!(after(&[Some(true), Some(false)]), None);
         assert_eq!(after(&[Some(false), None]), None);
+    }
+
+    #[test]
+    fn poles_are_known_one_by_one_or_together() {
+        let mut told = Contacts::default();
+        told.tell(None, Some(false));
+        assert_eq!((told.open(), told.position()), (Some(PhaseSet::ALL), Some(false)));
+        told.tell(Some(0), Some(false));
+        assert_eq!(told.open(), None, "two poles are not known");
+        told.tell(Some(1), Some(true));
+        told.tell(Some(2), Some(true));
+        assert_eq!((told.open(), told.position()), (Some(PhaseSet::phase(0)), None));
+        told.tell(Some(2), None);
+        assert_eq!(told.open(), None);
     }
 }

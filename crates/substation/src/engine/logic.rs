@@ -30,8 +30,17 @@ pub(super) enum Logic {
     },
     BreakerSupervision {
         breaker: Option<usize>,
+        /// Reclosing elements that close it.
+        closing: Vec<usize>,
         element: BreakerSupervision,
     },
+}
+
+/// Places of the reclosing elements of a breaker.
+fn closing(protection: &Protection, breaker: &str) -> Vec<usize> {
+    let closes = |function: &Function| matches!(function, Function::Reclosing(element) if element.breaker == breaker);
+    let elements = protection.elements.values().enumerate();
+    elements.filter(|(_, element)| closes(&element.function)).map(|(place, _)| place).collect()
 }
 
 /// What an element is shown in a step.
@@ -96,6 +105,7 @@ impl Logic {
             },
             Function::BreakerSupervision { breaker, settings } => Self::BreakerSupervision {
                 breaker: place(breakers, breaker),
+                closing: closing(protection, breaker),
                 element: BreakerSupervision::new(*settings),
             },
             other => unreachable!("{other:?} looks at no other element"),
@@ -141,11 +151,14 @@ impl Logic {
                 };
                 element.update(view.now, (!view.is_blocked()).then_some(&seen))
             }
-            Self::BreakerSupervision { breaker, element } => {
+            Self::BreakerSupervision { breaker, closing, element } => {
                 let inputs = view.context.inputs;
                 let told = breaker_supervision::Told {
-                    trip: breaker.is_some_and(|breaker| view.context.tripped[breaker]),
-                    close: inputs.is(Input::Close),
+                    // A single pole is told from the others by pole discordance.
+                    trip: breaker
+                        .is_some_and(|breaker| view.context.tripped[breaker] == PhaseSet::ALL),
+                    close: inputs.is(Input::Close)
+                        || view.started(closing).any(|said| said.operate),
                     is_closed: view.is_closed(*breaker),
                     circuit: inputs.said(Input::Circuit),
                 };

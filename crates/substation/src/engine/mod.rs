@@ -9,6 +9,7 @@
 
 mod arrival;
 mod context;
+mod cycle;
 mod element;
 mod groups;
 mod inputs;
@@ -18,15 +19,16 @@ mod stream;
 use iec61850::SampleTime;
 use iec61850::stream::{Counters, State};
 
-use crate::protection::Decision;
-use crate::protection::trip::TripLogic;
-use crate::settings::{Element, Input, Protection};
+use crate::protection::reclosing::State as Cycling;
+use crate::protection::trip::{Asked, TripLogic};
+use crate::protection::{Decision, PhaseSet};
+use crate::settings::{Element, Function, Input, Protection};
 pub use arrival::Arrival;
 use context::{Context, place};
 use element::{Rank, Running};
 use groups::Groups;
 pub use groups::WAIT_MAX;
-use inputs::{Inputs, Told};
+use inputs::{Contacts, Inputs};
 use stream::Subscribed;
 
 /// Something that is other than it was at the step before. Numbers are places in the order of
@@ -43,6 +45,10 @@ pub enum Change {
     Stream(usize, State),
     /// Another setting group is active, by its number from 1.
     Group(u8),
+    /// Other poles of a breaker are tripped that has a drive for each.
+    Poles(usize, PhaseSet),
+    /// A reclosing element is elsewhere in its cycle; the number of its shot.
+    Reclosing(usize, Cycling, usize),
 }
 
 /// A relay without its inputs and outputs.
@@ -63,11 +69,21 @@ pub struct Engine {
     logic: TripLogic,
     /// Breakers that another device trips.
     ordered: Vec<bool>,
-    tripped: Vec<bool>,
+    /// The same, and those that lose the poles that are left.
+    all_poles: Vec<bool>,
+    /// Breakers whose pole would be closed again.
+    closes_pole: Vec<bool>,
+    /// Breakers one pole of which is open on purpose.
+    pole_open: Vec<bool>,
+    /// Poles that are tripped of each breaker.
+    tripped: Vec<PhaseSet>,
+    /// Breakers that have a drive for each pole.
+    by_pole: Vec<bool>,
     /// What other devices tell of each breaker's contacts.
-    told: Vec<Told>,
+    told: Vec<Contacts>,
     /// The same when all have told it, for elements.
     positions: Vec<Option<bool>>,
+    open: Vec<Option<PhaseSet>>,
     changes: Vec<Change>,
 }
 
@@ -82,20 +98,29 @@ impl Engine {
             .collect();
         let (groups, elements) = Groups::new(protection);
         let find = |name: &str| place(&protection.elements, name);
-        let guards =
-            |element: &Element| element.guards.iter().filter_map(|name| find(name)).collect();
-        let breakers = protection.trips.elements_by_breaker.len();
-        let changes_max = streams.len() + 2 * elements.len() + breakers + 1;
+        let guards = |(name, element): (&String, &Element)| {
+            let named = element.guards.iter().filter_map(|name| find(name));
+            named.chain(blocked_by_cycles(name, protection)).collect()
+        };
+        let rows = &protection.trips.elements_by_breaker;
+        let breakers = rows.len();
+        let by_pole = |name: &String| protection.trips.single_pole.contains_key(name);
+        let changes_max = streams.len() + 3 * elements.len() + 2 * breakers + 1;
         Self {
             inputs: vec![Inputs::default(); elements.len()],
             seeing: vec![false; elements.len()],
             guarding: vec![false; elements.len()],
-            guards: protection.elements.values().map(guards).collect(),
+            guards: protection.elements.iter().map(guards).collect(),
             ordered: vec![false; breakers],
             decisions: vec![Decision::NONE; elements.len()],
-            tripped: vec![false; breakers],
-            told: vec![Told::Nothing; breakers],
+            all_poles: vec![false; breakers],
+            closes_pole: vec![false; breakers],
+            pole_open: vec![false; breakers],
+            tripped: vec![PhaseSet::NONE; breakers],
+            by_pole: rows.keys().map(by_pole).collect(),
+            told: vec![Contacts::default(); breakers],
             positions: vec![None; breakers],
+            open: vec![None; breakers],
             logic: TripLogic::new(&protection.trips, find),
             changes: Vec::with_capacity(changes_max),
             streams,
@@ -117,9 +142,10 @@ impl Engine {
         self.inputs[element].tell(input, value);
     }
 
-    /// A message of another device tells whether a breaker is closed; `None` as for [`Engine::tell`].
-    pub fn position(&mut self, breaker: usize, is_closed: Option<bool>) {
-        self.told[breaker].tell(is_closed);
+    /// A message of another device tells whether a breaker is closed, all of it or one pole; `None` as
+    /// for [`Engine::tell`].
+    pub fn position(&mut self, breaker: usize, pole: Option<usize>, is_closed: Option<bool>) {
+        self.told[breaker].tell(pole, is_closed);
     }
 
     /// A message of another device trips a breaker.
@@ -136,7 +162,7 @@ impl Engine {
     pub fn forget_messages(&mut self) {
         self.inputs.fill(Inputs::default());
         self.ordered.fill(false);
-        self.told.fill(Told::Nothing);
+        self.told.fill(Contacts::default());
     }
 
     /// Asks for a setting group, by its number from 1; says whether that is new. It is active from one
@@ -162,8 +188,8 @@ impl Engine {
                 self.changes.push(Change::Stream(index, state));
             }
         }
-        for (position, told) in self.positions.iter_mut().zip(&self.told) {
-            *position = told.position();
+        for (index, told) in self.told.iter().enumerate() {
+            (self.positions[index], self.open[index]) = (told.position(), told.open());
         }
         for rank in Rank::ALL {
             self.decide(now, rank);
@@ -184,10 +210,23 @@ impl Engine {
         self.seeing.get(element).copied().unwrap_or(false)
     }
 
-    /// Whether a breaker is tripped.
+    /// Whether any pole of a breaker is tripped.
     #[must_use]
     pub fn is_tripped(&self, breaker: usize) -> bool {
-        self.tripped.get(breaker).copied().unwrap_or(false)
+        !self.tripped(breaker).is_empty()
+    }
+
+    /// Poles of a breaker that are tripped.
+    #[must_use]
+    pub fn tripped(&self, breaker: usize) -> PhaseSet {
+        self.tripped.get(breaker).copied().unwrap_or_default()
+    }
+
+    /// Whether a reclosing element closes no more.
+    #[must_use]
+    pub fn is_locked_out(&self, element: usize) -> bool {
+        let cycle = self.elements.get(element).and_then(Running::cycle);
+        cycle.is_some_and(|cycle| cycle.element.is_locked_out())
     }
 
     /// Counters of each stream, in the order of their names.
@@ -212,11 +251,22 @@ impl Engine {
                     || self.guards[index].iter().any(|guard| self.guarding[*guard]),
                 decisions: &self.decisions,
                 tripped: &self.tripped,
+                ordered: &self.ordered,
                 positions: &self.positions,
+                open: &self.open,
+                pole_open: &self.pole_open,
             };
+            let before = element.cycle().map(|cycle| cycle.element.state());
             let new = element.step(now, &mut self.streams, &context);
+            let after = element.cycle().map(|cycle| cycle.element.state());
+            if let Some((state, shot)) = after.filter(|_| after != before) {
+                self.changes.push(Change::Reclosing(index, state, shot));
+            }
             self.seeing[index] = !self.groups.is_off(index) && element.sees(&self.streams);
-            self.guarding[index] = rank == Rank::Guard && new.operate;
+            self.guarding[index] = match element.cycle() {
+                Some(cycle) => cycle.element.is_pole_open(),
+                None => rank == Rank::Guard && new.operate,
+            };
             let old = std::mem::replace(&mut self.decisions[index], new);
             if new.start != old.start {
                 self.changes.push(Change::Start(index, new.start));
@@ -228,12 +278,33 @@ impl Engine {
     }
 
     fn trip(&mut self, now: SampleTime) {
-        self.logic.update(now, &self.decisions, &self.ordered);
-        for (index, is_tripped) in self.logic.tripped().enumerate() {
-            if is_tripped != self.tripped[index] {
-                self.tripped[index] = is_tripped;
-                self.changes.push(Change::Trip(index, is_tripped));
+        self.all_poles.copy_from_slice(&self.ordered);
+        for cycle in self.elements.iter().filter_map(Running::cycle) {
+            if let Some(all_poles) = self.all_poles.get_mut(cycle.breaker) {
+                *all_poles |= cycle.orders.trip_rest;
+                self.closes_pole[cycle.breaker] = cycle.element.closes_pole();
+                self.pole_open[cycle.breaker] = cycle.element.is_pole_open();
+            }
+        }
+        let (decisions, ordered) = (&self.decisions[..], &self.all_poles[..]);
+        self.logic.update(now, &Asked { decisions, ordered, closes_pole: &self.closes_pole });
+        for (index, poles) in self.logic.tripped().enumerate() {
+            let before = std::mem::replace(&mut self.tripped[index], poles);
+            if poles.is_empty() != before.is_empty() {
+                self.changes.push(Change::Trip(index, !poles.is_empty()));
+            }
+            if self.by_pole[index] && poles != before {
+                self.changes.push(Change::Poles(index, poles));
             }
         }
     }
+}
+
+/// Places of the reclosing elements that block this one while a pole is open.
+fn blocked_by_cycles<'p>(
+    name: &'p String,
+    protection: &'p Protection,
+) -> impl Iterator<Item = usize> + 'p {
+    let blocks = move |(_, (_, element)): &(usize, (&String, &Element))| matches!(&element.function, Function::Reclosing(cycle) if cycle.open_pole_blocks.contains(name));
+    protection.elements.iter().enumerate().filter(blocks).map(|(place, _)| place)
 }

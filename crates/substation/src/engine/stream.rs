@@ -14,6 +14,7 @@ use crate::protection::differential::Side;
 use crate::protection::measure::CHANNELS;
 use crate::protection::overcurrent::Current;
 use crate::protection::restricted_earth::Winding;
+use crate::protection::synchro_check::Sides;
 use crate::protection::{Complex, Measured, Measuring, Sequence};
 use crate::settings::{Quantity, Stream, SynchronisationNeeded};
 
@@ -134,12 +135,8 @@ impl Subscribed {
     /// sample of `reference`, without what charges `charging_s` where there are voltages. Both must
     /// follow a clock, whatever else the settings say.
     pub(super) fn side(&self, reference: &Self, charging_s: f64) -> Option<Side> {
-        let follows = |stream: &Self| stream.supervision.is_synchronised();
         let measured = self.measured(&[CURRENTS])?;
-        if !follows(self) || !follows(reference) {
-            return None;
-        }
-        let ahead_s = wrapped(reference.second() - self.second());
+        let ahead_s = self.behind(reference)?;
         let turn = |phasors: [Complex; 3], order: f64| {
             let angle_rad = 2.0 * PI * measured.bay.frequency_hz * order * ahead_s;
             phasors.map(|phasor| phasor * Complex::from_polar(1.0, angle_rad))
@@ -147,11 +144,33 @@ impl Subscribed {
         let charged_s = self.measured(&[VOLTAGES]).map_or(0.0, |_| charging_s);
         let Side { fundamental, second, fifth } =
             measured.side().without_charging(measured.bay.voltages, charged_s);
-        (ahead_s.abs() <= APART_MAX.as_secs_f64()).then(|| Side {
+        Some(Side {
             fundamental: turn(fundamental, 1.0),
             second: turn(second, 2.0),
             fifth: turn(fifth, 5.0),
         })
+    }
+
+    /// Voltages of a line, this one, and of the busbar, at the moment of the busbar's newest sample.
+    /// Both must follow a clock, whatever else the settings say.
+    pub(super) fn beside(&self, bus: &Self) -> Option<Sides> {
+        let (line, other) = (self.measured(&[VOLTAGES])?, bus.measured(&[VOLTAGES])?);
+        let turn_rad = 2.0 * PI * line.bay.frequency_hz * self.behind(bus)?;
+        let slip_hz = line.frequency_hz.zip(other.frequency_hz).map(|(line, bus)| line - bus);
+        Some(Sides {
+            line: line.bay.voltages.map(|phasor| phasor * Complex::from_polar(1.0, turn_rad)),
+            bus: other.bay.voltages,
+            slip_hz,
+        })
+    }
+
+    /// By how much its newest sample is older than that of another stream, in s; nothing unless both
+    /// follow a clock, or if they are too far apart.
+    fn behind(&self, reference: &Self) -> Option<f64> {
+        let follows = |stream: &Self| stream.supervision.is_synchronised();
+        let behind_s = wrapped(reference.second() - self.second());
+        let is_near = behind_s.abs() <= APART_MAX.as_secs_f64();
+        (follows(self) && follows(reference) && is_near).then_some(behind_s)
     }
 
     /// Where in its second the newest sample is.

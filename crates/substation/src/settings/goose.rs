@@ -10,6 +10,7 @@ use iec61850::wire::{Form, Tag};
 use super::model::{GooseControl, Mode, Signal, SignalKind};
 use super::names::Names;
 use super::qualities::{self, Written};
+use super::subscriptions;
 use super::texts::{group, known, visible};
 
 /// Values that fit into a frame beside the names.
@@ -93,6 +94,14 @@ fn signals(map: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Vec<Signal> {
 /// A signal that is no quality.
 fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
+    if let ("trip", Some((breaker, pole))) = (kind, subscriptions::pole(name, names)) {
+        if !names.single_pole.iter().any(|known| known == breaker) {
+            let what = format!("{} is never tripped in one pole", quoted(breaker));
+            return Err(Fault::new(what, "write `trip` and its name alone"));
+        }
+        return Ok(Signal { kind: SignalKind::TripPole(pole), name: breaker.to_owned() });
+    }
+    let reclosing = names.elements_of(&["reclosing"]);
     let (kind, what, there) = match kind {
         "trip" => (SignalKind::Trip, ["breaker", "breakers"], &names.breakers),
         "start" => (SignalKind::Start, ["element", "elements"], &names.elements),
@@ -102,9 +111,10 @@ fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
             &names.elements_of(&["teleprotection"]),
         ),
         "operate" => (SignalKind::Operate, ["element", "elements"], &names.elements),
+        "lockout" => (SignalKind::Lockout, ["reclosing element", "reclosing elements"], &reclosing),
         _ => {
-            let fix = "write it as `trip Q0`, `start I>`, `operate I>`, `send POTT`, `quality` or \
-                 `quality of 2`";
+            let fix = "write it as `trip Q0`, `trip Q0 A`, `start I>`, `operate I>`, `send POTT`, \
+                       `lockout AR`, `quality` or `quality of 2`";
             return Err(Fault::new(format!("{} is not a signal", quoted(text)), fix));
         }
     };
@@ -116,7 +126,7 @@ fn quality_of(of: &[usize], values: &[Option<Signal>]) -> Result<Option<Signal>,
     let quality = |index: &usize| {
         let Signal { kind, name } = values[*index].clone()?;
         let kind = match kind {
-            SignalKind::Trip => SignalKind::TripQuality,
+            SignalKind::Trip | SignalKind::TripPole(_) => SignalKind::TripQuality,
             _ => SignalKind::ElementQuality,
         };
         Some(Signal { kind, name })

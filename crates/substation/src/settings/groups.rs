@@ -21,12 +21,14 @@ use super::texts::{is_name, known};
 pub(super) const NUMBERS: Shape = Shape::Whole { min: 1, max: 8 };
 
 /// Functions whose settings are the same in all groups.
-const SAME: [&str; 8] = [
+const SAME: [&str; 10] = [
     "breaker_failure",
     "breaker_supervision",
     "ct_supervision",
     "fuse_failure",
+    "pole_discordance",
     "power_swing",
+    "reclosing",
     "switch_onto_fault",
     "teleprotection",
     "thermal",

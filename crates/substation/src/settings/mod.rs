@@ -27,17 +27,19 @@ mod streams;
 mod subscriptions;
 mod texts;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::settings::Problems;
 use ::settings::cursor::{self, Cursor, Mapping};
+use ::settings::problems::quoted;
 use ::settings::table::Shape::Of;
+use ::settings::{Fault, Problems};
 
 pub use host::{Host, Rotation, Thread, WhenDown};
 pub use keys::RELAY;
 pub use model::{
-    Element, Function, GooseControl, Groups, Mode, Pilot, Protection, Quantity, Relay, Signal,
-    SignalKind, Stream, SwitchOnto, SynchronisationNeeded,
+    Element, Function, GooseControl, Groups, Mode, Pilot, Protection, Quantity, ReclosingElement,
+    Relay, Signal, SignalKind, Stream, SwitchOnto, SynchronisationNeeded,
 };
 pub use subscriptions::{Entry, Input, Subscription};
 pub use texts::{socket, visible};
@@ -70,22 +72,59 @@ fn protection(top: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Option<Protec
     let frequency_hz = top.quantity("frequency");
     let streams = streams::read(top, frequency_hz.unwrap_or(50.0), mode);
     let elements = elements::read(top, names);
-    let trips = trips(top, names)?;
+    let trips = trips(top, names, &elements)?;
+    elements::closing::check(top, names, &elements, &trips);
     let groups = Groups::default();
     Some(Protection { trips, streams, elements, frequency_hz: frequency_hz?, groups })
 }
 
 /// The trip matrix: a breaker for each key, with its elements.
-fn trips(top: &Mapping<'_>, names: &Names<'_>) -> Option<Matrix> {
+fn trips(
+    top: &Mapping<'_>,
+    names: &Names<'_>,
+    elements: &BTreeMap<String, Element>,
+) -> Option<Matrix> {
     let map = top.mapping_or_empty("trips")?;
-    let element = |text: &str| texts::known(text, ["element", "elements"], &names.elements);
+    let closing = names.elements_of(&["reclosing", "synchro_check"]);
+    let element = |text: &str| match closing.contains(&text) {
+        true => Err(Fault::new(
+            format!("{} is for closing, and trips nothing", quoted(text)),
+            "remove it from `trips`",
+        )),
+        false => texts::known(text, ["element", "elements"], &names.elements),
+    };
     let row = |cursor: &Cursor<'_>| {
         let elements = cursor.items()?;
         Some(elements.iter().filter_map(|item| Some(item.parse(element)?.value)).collect())
     };
     Some(Matrix {
         elements_by_breaker: map.by_name("breakers", row),
+        single_pole: single_pole(&map, names, elements),
         pulse_min: map.time("pulse_min")?,
         lockout: map.is("lockout", "yes"),
     })
+}
+
+/// Breakers that may be tripped in one pole, and the elements that may do so: those after whose trip the
+/// pole is closed again.
+fn single_pole(
+    map: &Mapping<'_>,
+    names: &Names<'_>,
+    elements: &BTreeMap<String, Element>,
+) -> BTreeMap<String, Vec<String>> {
+    let breakers = map.parse_all("single_pole", |text| {
+        let breaker = texts::known(text, ["breaker", "breakers"], &names.breakers)?;
+        let closes = elements.values().find_map(|element| match &element.function {
+            Function::Reclosing(cycle) if cycle.breaker == breaker => {
+                cycle.times.dead_time_single.map(|_| cycle.initiate_by.clone())
+            }
+            _ => None,
+        });
+        closes.map(|initiators| (breaker, initiators)).ok_or_else(|| {
+            let what = format!("nothing closes a pole of {} again", quoted(text));
+            let fix = "add an element with `function: reclosing` and `dead_time_single` for it";
+            Fault::new(what, fix)
+        })
+    });
+    breakers.into_iter().collect()
 }

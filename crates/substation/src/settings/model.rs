@@ -13,7 +13,8 @@ use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, breaker_supervision, broken_conductor, ct_supervision,
     differential, direction, distance, frequency_limit, frequency_rate, fuse_failure, overcurrent,
-    power, power_swing, restricted_earth, switch_onto_fault, teleprotection, thermal, voltage,
+    power, power_swing, reclosing, restricted_earth, switch_onto_fault, synchro_check,
+    teleprotection, thermal, voltage,
 };
 
 /// All settings of a relay.
@@ -152,6 +153,13 @@ pub enum Function {
         breaker: String,
         settings: breaker_supervision::Settings,
     },
+    /// Its streams are those of the line and of the busbar.
+    SynchroCheck(synchro_check::Settings),
+    Reclosing(ReclosingElement),
+    PoleDiscordance {
+        breaker: String,
+        delay: Duration,
+    },
 }
 
 /// A switch-onto-fault element, and what it looks at by name.
@@ -176,6 +184,17 @@ pub struct Pilot {
     /// Elements that look behind.
     pub reverse: Vec<String>,
     pub settings: teleprotection::Settings,
+}
+
+/// A reclosing element, and what it looks at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReclosingElement {
+    pub breaker: String,
+    pub initiate_by: Vec<String>,
+    pub release: Option<String>,
+    pub needs_ready: bool,
+    pub open_pole_blocks: Vec<String>,
+    pub times: reclosing::Settings,
 }
 
 /// A GOOSE message that the relay publishes.
@@ -212,4 +231,8 @@ pub enum SignalKind {
     /// Quality of a start or operation: invalid while the element sees nothing that it can trust.
     ElementQuality,
     TripQuality,
+    /// One pole of a breaker is tripped; its place.
+    TripPole(usize),
+    /// A reclosing element closes no more.
+    Lockout,
 }

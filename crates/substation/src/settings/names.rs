@@ -10,6 +10,8 @@ pub(super) struct Names<'a> {
     pub(super) elements: Vec<&'a str>,
     /// Number of the last setting group.
     pub(super) groups: usize,
+    /// Breakers that have a drive for each pole.
+    pub(super) single_pole: Vec<String>,
     /// Function and stream of each element that has them.
     places: Vec<(&'static str, Option<String>)>,
     /// What messages of other devices say, as written: `position Q0`.
@@ -23,6 +25,7 @@ impl<'a> Names<'a> {
         let groups = top.table.find("groups").and_then(|_| top.mapping("groups"));
         Self {
             streams: below(top, "streams"),
+            single_pole: trips.as_ref().map_or(Vec::new(), |trips| texts(trips, "single_pole")),
             breakers: trips.map_or(Vec::new(), |trips| below(&trips, "breakers")),
             places: elements.iter().map(|(_, element)| place(element)).collect(),
             told: told(top),
@@ -57,6 +60,11 @@ impl<'a> Names<'a> {
 /// The names that the user gives below a key.
 pub(super) fn below<'a>(map: &Mapping<'a>, key: &str) -> Vec<&'a str> {
     map.named(key).into_iter().map(|(name, _)| name.value).collect()
+}
+
+/// The texts of a list, those that are some.
+fn texts(map: &Mapping<'_>, key: &str) -> Vec<String> {
+    map.parse_all(key, |text| Ok(text.to_owned()))
 }
 
 /// Entries of subscriptions; none where the settings are of something that has no subscriptions.

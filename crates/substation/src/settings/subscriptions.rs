@@ -25,6 +25,8 @@ pub enum Entry {
     /// Position of a breaker: a double point (`01` open, `10` closed), or a boolean that is true
     /// for closed.
     Position(String),
+    /// Position of one pole of a breaker, by its place.
+    PolePosition(String, usize),
     /// Tells an element something while it is true.
     Input(Input, String),
     /// Trips a breaker while it is true: a breaker that failed to clear its fault, the other end of a
@@ -54,12 +56,14 @@ pub enum Input {
     Circuit,
     /// An order to close a breaker.
     Close,
+    /// The breaker has the energy to close.
+    Ready,
 }
 
 impl Input {
     /// All, in the order of their places.
-    pub const ALL: [Self; 5] =
-        [Self::Block, Self::Initiate, Self::Receive, Self::Circuit, Self::Close];
+    pub const ALL: [Self; 6] =
+        [Self::Block, Self::Initiate, Self::Receive, Self::Circuit, Self::Close, Self::Ready];
 
     /// Its word in an entry.
     #[must_use]
@@ -70,6 +74,7 @@ impl Input {
             Self::Receive => "receive",
             Self::Circuit => "circuit",
             Self::Close => "close",
+            Self::Ready => "ready",
         }
     }
 
@@ -77,9 +82,10 @@ impl Input {
     const fn takers(self) -> ([&'static str; 2], &'static [&'static str]) {
         match self {
             Self::Block => (["element", "elements"], &[]),
-            Self::Initiate => {
-                (["breaker failure element", "breaker failure elements"], &["breaker_failure"])
-            }
+            Self::Initiate => (
+                ["breaker failure or reclosing element", "breaker failure and reclosing elements"],
+                &["breaker_failure", "reclosing"],
+            ),
             Self::Receive => {
                 (["teleprotection element", "teleprotection elements"], &["teleprotection"])
             }
@@ -87,6 +93,7 @@ impl Input {
                 ["breaker supervision element", "breaker supervision elements"],
                 &["breaker_supervision"],
             ),
+            Self::Ready => (["reclosing element", "reclosing elements"], &["reclosing"]),
         }
     }
 }
@@ -132,14 +139,17 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
     }
     match (kind, name) {
         ("unused", "") => Ok(Entry::Unused),
-        ("position", breaker) if !breaker.is_empty() => Ok(Entry::Position(breaker.into())),
+        ("position", breaker) if !breaker.is_empty() => Ok(match pole(breaker, names) {
+            Some((breaker, pole)) => Entry::PolePosition(breaker.into(), pole),
+            None => Entry::Position(breaker.into()),
+        }),
         ("trip", _) => breaker().map(Entry::Trip),
         ("reset", _) => breaker().map(Entry::Reset),
         ("group", number) => group_of(number, names.groups).map(Entry::Group),
         _ => {
-            let fix = "write `position Q0`, `block I>`, `trip Q0`, `reset Q0`, `initiate BF`, \
-                       `receive POTT`, `circuit SUP`, `close SUP`, `group 2`, `quality`, `quality of 2` or \
-                       `unused`";
+            let fix = "write `position Q0`, `position Q0 A`, `block I>`, `trip Q0`, `reset Q0`, `initiate BF`, \
+                       `ready AR`, `receive POTT`, `circuit SUP`, `close SUP`, `group 2`, `quality`, \
+                       `quality of 2` or `unused`";
             Err(Fault::new(format!("{} is not an entry", quoted(text)), fix))
         }
     }
@@ -155,4 +165,12 @@ fn group_of(text: &str, groups: usize) -> Result<u8, Fault> {
         };
         Fault::new(format!("there is no group {}", quoted(text)), fix)
     })
+}
+
+/// The breaker and the place of the pole in `Q0 A`; nothing where that is the name of a breaker itself,
+/// or none.
+pub(super) fn pole<'t>(text: &'t str, names: &Names<'_>) -> Option<(&'t str, usize)> {
+    let (breaker, letter) = text.rsplit_once(' ').filter(|_| !names.breakers.contains(&text))?;
+    let pole = ["A", "B", "C"].iter().position(|known| *known == letter)?;
+    names.breakers.contains(&breaker).then_some((breaker, pole))
 }

@@ -4,6 +4,7 @@
 //! All currents, voltages and impedances are those of the primary side, root mean square. Currents
 //! count out of the busbar, into what is protected.
 
+pub(super) mod closing;
 mod current;
 mod equipment;
 mod line;
@@ -49,6 +50,9 @@ pub(super) static ELEMENT: Forms = Forms {
         &logic::BREAKER_SUPERVISION,
         &thermal::THERMAL,
         &equipment::RESTRICTED_EARTH,
+        &closing::SYNCHRO_CHECK,
+        &closing::RECLOSING,
+        &closing::POLE_DISCORDANCE,
     ],
 };
 
@@ -80,13 +84,12 @@ pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Ele
 
 /// An element with all its settings.
 pub(super) fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
-    let is_differential = map.table.name == "differential";
-    let key = if is_differential { "streams" } else { "stream" };
     let stream = |text: &str| known(text, ["stream", "streams"], &names.streams);
-    let streams: Vec<String> = match map.table.find(key) {
-        None => Vec::new(),
-        Some(_) if is_differential => map.parse_all(key, stream),
-        Some(_) => map.parse(key, stream).into_iter().map(|name| name.value).collect(),
+    let one = |key: &str| map.parse(key, stream).map(|name| name.value);
+    let streams: Vec<String> = match map.table.name {
+        "differential" => map.parse_all("streams", stream),
+        "synchro_check" => ["line", "bus"].into_iter().filter_map(one).collect(),
+        _ => map.table.find("stream").and_then(|_| one("stream")).into_iter().collect(),
     };
     let guards = guards(map, names);
     let function = match map.table.name {
@@ -109,6 +112,9 @@ pub(super) fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
         "breaker_supervision" => logic::breaker_supervision(map, names),
         "thermal" => thermal::settings(map).map(Function::Thermal),
         "restricted_earth" => equipment::restricted_earth(map).map(Function::RestrictedEarth),
+        "synchro_check" => closing::synchro_check_settings(map).map(Function::SynchroCheck),
+        "reclosing" => closing::reclosing_element(map, names).map(Function::Reclosing),
+        "pole_discordance" => closing::pole_discordance(map, names),
         _ => equipment::breaker_failure_settings(map, names),
     };
     Some(Element { streams, function: function?, guards })
@@ -122,9 +128,11 @@ fn way(map: &Mapping<'_>) -> Way {
 fn guards(map: &Mapping<'_>, names: &Names<'_>) -> Vec<String> {
     let guard = |kind: &&str| {
         map.table.find(kind)?;
-        let streams: Vec<String> = match map.table.find("stream") {
-            Some(_) => map.text("stream").into_iter().map(|name| name.value).collect(),
-            None => map.parse_all("streams", |text| Ok(text.to_owned())),
+        let one = |key: &str| map.text(key).into_iter().map(|name| name.value).collect();
+        let streams: Vec<String> = match map.table.name {
+            "differential" => map.parse_all("streams", |text| Ok(text.to_owned())),
+            "synchro_check" => one("line"),
+            _ => one("stream"),
         };
         let on = |stream: &String| names.elements_with(kind, Some(stream));
         let there: Vec<&str> = streams.iter().flat_map(on).collect();

@@ -11,8 +11,8 @@ use ::settings::units::Dimension::{
 };
 
 use super::super::keys::{
-    ANY_U32, APP_ID, DESTINATION, NOMINAL_HZ, PRIORITY, REFERENCE, SV_APP_ID, SV_CONF_REV, SV_ID,
-    SV_RATE, SYNCHRONISATION, VLAN,
+    ANY_U32, APP_ID, DESTINATION, NOMINAL_HZ, ORDERS, PRIORITY, REFERENCE, SV_APP_ID, SV_CONF_REV,
+    SV_ID, SV_RATE, SYNCHRONISATION, VLAN,
 };
 use super::super::texts::{TEXT, YES_NO};
 
@@ -88,6 +88,12 @@ static FAULT: Table = Table {
         key("voltage_left", Within(Portion, 0.0, 2.0), Default("0 %"), "of faulted phases"),
         key("inception", Within(Angle, -360.0, 360.0), Default("0 deg"), "angle of the voltage"),
         key("tau", Within(Time, 0.0, 1.0), Default("0 s"), "time constant of the offset"),
+        key(
+            "dies_after",
+            Within(Time, 0.0, 60.0),
+            Optional,
+            "of no current: an arc; else it stays",
+        ),
     ],
 };
 
@@ -187,8 +193,17 @@ static BREAKER: Table = Table {
         REFERENCE,
         DESTINATION,
         APP_ID,
-        key("value", Whole { min: 0, max: 255 }, Default("0"), "which is the trip, from 0"),
+        key("value", VALUE, Default("0"), "which is the trip, from 0"),
+        key("pole_values", Several(&VALUE), Optional, "which trip the poles A, B and C"),
+        key("close_value", VALUE, Optional, "which closes it; else it closes for the next fault"),
         key("opening", Within(Time, 0.0, 10.0), Required, "until the contacts are apart"),
+        key("closing", Within(Time, 0.0, 10.0), Optional, "until the contacts are made"),
+        key("tells", Of(&TELLS), Optional, "message with its position"),
         key("position", TEXT, Optional, "file that gets a 0 then: the switch of a simulated grid"),
     ],
 };
+
+const VALUE: Shape = Whole { min: 0, max: 255 };
+
+/// The message of a breaker: what is in it is always the same.
+static TELLS: Table = Table { what: "a message of a breaker", name: "tells", keys: ORDERS.keys };

@@ -18,6 +18,7 @@ use ::settings::Spot;
 use iec61850::stream::StreamKey;
 use iec61850::wire::{MacAddress, Synchronisation, Tag};
 
+use super::model::GooseControl;
 use crate::protection::Complex;
 
 /// Streams that one merging unit may publish: far more than a process bus of 100 Mbit/s carries.
@@ -98,6 +99,8 @@ pub struct WaveformFault {
     /// degrees.
     pub inception_deg: f64,
     pub tau: Duration,
+    /// Once its phases carry no current for so long it is gone; without it, it stays.
+    pub dies_after: Option<Duration>,
 }
 
 /// A current transformer with a burden.
@@ -159,12 +162,25 @@ pub enum DisturbanceKind {
 }
 
 /// A breaker that a GOOSE message trips.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct TrippedBreaker {
     pub reference: String,
     pub destination: MacAddress,
     pub app_id: u16,
     pub value: usize,
+    /// Values that trip single poles, of A, B and C; none where it has one drive.
+    pub pole_values: Vec<usize>,
+    pub closes: Option<Closes>,
+    /// The message with the position of the breaker and of its poles.
+    pub tells: Option<GooseControl>,
     pub opening: Duration,
     pub position: Option<String>,
+}
+
+/// How a breaker is closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Closes {
+    /// Which value of the message closes it, from 0.
+    pub value: usize,
+    pub closing: Duration,
 }

@@ -8,16 +8,17 @@ use ::settings::Problems;
 use ::settings::cursor::{self, Mapping};
 use ::settings::problems::quoted;
 use ::settings::table::Shape::Of;
+use ::settings::units;
 use iec61850::wire::Synchronisation;
 
-use super::super::goose::tag;
+use super::super::goose::{self, tag};
 use super::super::names::below;
 use super::super::streams::{distinct, key};
 use super::super::texts::{group, known, rate, visible};
 use super::keys::MERGING_UNIT;
 use super::{
-    Disturbance, DisturbanceKind, MergingUnit, Plant, Playback, PublishedStream, RecordFiles,
-    STREAMS_MAX, Source, Transformer, TrippedBreaker, Waveform, WaveformFault,
+    Closes, Disturbance, DisturbanceKind, MergingUnit, Plant, Playback, PublishedStream,
+    RecordFiles, STREAMS_MAX, Source, Transformer, TrippedBreaker, Waveform, WaveformFault,
 };
 use crate::protection::{Complex, Degrees};
 
@@ -100,7 +101,28 @@ pub(super) const fn usual_asdus(rate: u16) -> u8 {
 }
 
 fn breaker(map: &Mapping<'_>) -> Option<TrippedBreaker> {
+    let of_pole = |text: &str| units::whole(text, 0, 255).map(|value| value as usize);
+    let pole_values = map.parse_all("pole_values", of_pole);
+    if !pole_values.is_empty() && pole_values.len() != 3 {
+        let what = format!("{} values for three poles", pole_values.len());
+        map.wrong("pole_values", what, "give those of A, B and C");
+    }
+    let closes = if map.has("close_value") {
+        map.require(&["closing"]);
+        map.refuse(&["position"], "a switch of a simulated grid is not closed again");
+        Some(Closes {
+            value: map.whole("close_value")?.value as usize,
+            closing: map.time("closing")?,
+        })
+    } else {
+        map.refuse(&["closing", "tells", "pole_values"], "this is for `close_value`");
+        None
+    };
+    let tells = map.mapping("tells");
     Some(TrippedBreaker {
+        pole_values,
+        closes,
+        tells: tells.and_then(|map| goose::control(&map, Vec::new())),
         reference: map.parse("reference", visible)?.value,
         destination: map.parse("destination", group)?.value,
         app_id: map.whole("app_id")?.value as u16,
@@ -197,6 +219,7 @@ fn fault(map: &Mapping<'_>, frequency_hz: f64) -> Option<WaveformFault> {
         voltage_left: map.quantity("voltage_left")?,
         inception_deg: map.quantity("inception")?,
         tau: map.time("tau")?,
+        dies_after: map.time("dies_after"),
     })
 }
 
