@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
-CRATES := -p vtime -p terminal -p os -p settings -p report-kit -p probe -p iec61850 -p random -p quorum -p substation -p relay \
+CRATES := -p vtime -p terminal -p os -p settings -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p substation -p relay \
 	-p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
@@ -98,7 +98,7 @@ probe: ## build qcprobe as one static program, for remote machines and guests
 quorum: ## simulate 10^8 events of relays that act as one, half for safety, half for progress
 	QUORUM_EVENTS=50000000 cargo test --locked --release -p quorum --test main sim:: -- --nocapture
 
-fuzz: ## fuzz the decoders of frames and datagrams for 36 minutes
+fuzz: ## fuzz the decoders of frames, datagrams and MMS for 48 minutes
 	tools/fuzz.sh
 
 clean: ## remove what was built, installed here and recorded

@@ -15,6 +15,7 @@
 //! - `clock`: what stamps say of the clock.
 //! - `links`: whether interfaces are still there.
 //! - `exchange`: measurements from real-time threads to the one that may block.
+//! - `ied`: what clients of IEC 61850-8-1 see of a relay.
 //! - `quorum`: nodes of relays that act as one.
 //! - `hostile`: what tests set against them.
 //! - `program`: what its programs do first and last.
@@ -34,6 +35,7 @@ mod exchange;
 mod goose;
 mod group;
 mod hostile;
+mod ied;
 mod lines;
 mod links;
 mod malformed;

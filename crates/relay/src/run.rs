@@ -18,6 +18,7 @@ use substation::settings::{Relay, Thread};
 use crate::canary;
 use crate::control::Control;
 use crate::exchange::{Collector, exchange, histogram, outbox};
+use crate::ied::{Live, Served};
 use crate::lines::Lines;
 use crate::links::Watched;
 use crate::receive::{self, Receiver};
@@ -60,6 +61,7 @@ pub(crate) fn run(
     }
     let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
     let control = host.control.as_deref().map(|path| Control::open(Path::new(path))).transpose()?;
+    let clients = host.mms.map(|address| listen(address, "mms")).transpose()?;
     let records = Lines::open(host.records.as_deref().map(Path::new), host.rotation)?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
@@ -76,7 +78,11 @@ pub(crate) fn run(
     shared.groups.tell(relay.protection.groups.active, None, None);
     let receiver = Receiver::new(relay, to_task, messages_to_task, received);
     let task = Task::new(relay, (&goose, &shared), (samples, messages), events, done);
+    let clock_quality = clock::quality(&os::clock::state().unwrap_or_default());
+    let live = Live::new(relay, time::common(), clock_quality);
+    let served = clients.map(|listener| Served::start(relay, live, listener)).transpose()?;
     let mut watch = RelayWatch {
+        served,
         totals: Totals::new(relay),
         names: Names::of(relay),
         refusals: Refusals::default(),
@@ -149,12 +155,20 @@ struct RelayWatch<'s> {
     control: Option<Control>,
     /// How many setting groups there are.
     groups: u8,
+    /// Clients of MMS, where they are served.
+    served: Option<Served>,
     /// Since when maxima are those of this window.
     window: Instant,
 }
 
 impl Watch for RelayWatch<'_> {
     fn begun(&mut self, warnings: Vec<String>) {
+        if let Some(served) = &mut self.served {
+            served.change(|live| {
+                live.is_host_limited = !warnings.is_empty();
+                true
+            });
+        }
         self.totals.warnings = warnings;
         let address = self.server.as_ref().and_then(|server| server.local_addr().ok());
         let at = address.map_or(String::new(), |at| format!(", metrics at http://{at}/metrics"));
@@ -168,6 +182,9 @@ impl Watch for RelayWatch<'_> {
                 self.totals.reclosing(self.names.element(element), state);
             }
             self.records.add(self.names.line(&event));
+            if let Some(served) = &mut self.served {
+                served.change(|live| live.take(&event));
+            }
         }
         let (records, now_ns) = (&mut self.records, time::common().ns());
         self.refusals.look(Instant::now(), &self.totals, |mut line| {
@@ -200,7 +217,15 @@ impl RelayWatch<'_> {
     fn collect(&mut self) {
         let totals = &mut self.totals;
         totals.clock = os::clock::state().unwrap_or_default();
-        self.shared.clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
+        let clock_quality = clock::quality(&totals.clock);
+        if let Some(served) = &mut self.served {
+            // Only what happens from now on has it.
+            served.change(|live| {
+                live.clock_quality = clock_quality;
+                false
+            });
+        }
+        self.shared.clock_quality.store(clock_quality, Ordering::Relaxed);
         self.received.collect(|sheet| totals.receive(sheet));
         self.done.collect(|sheet| totals.task(sheet));
         self.lateness.collect(|lateness| totals.absorb("canary", lateness));

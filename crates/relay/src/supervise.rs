@@ -128,9 +128,13 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener> {
         Ok(listener)
     };
     listen().map_err(|error: io::Error| {
-        anyhow!(
-            "{address} cannot be served ({error}): give `{key}` an address of this host and a port \
-             that is free"
-        )
+        let fix = match error.kind() {
+            io::ErrorKind::PermissionDenied => format!(
+                "give the program CAP_NET_BIND_SERVICE (`setcap cap_net_bind_service,cap_net_raw=+ep`), \
+                 or `{key}` a port from 1024 on"
+            ),
+            _ => format!("give `{key}` an address of this host and a port that is free"),
+        };
+        anyhow!("{address} cannot be served ({error}): {fix}")
     })
 }

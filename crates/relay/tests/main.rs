@@ -1,5 +1,6 @@
 //! The programs as a user runs them, on cables and buses of network namespaces; and what the documents
 //! say of them.
+mod browse;
 mod command_line;
 mod disk;
 mod documents;

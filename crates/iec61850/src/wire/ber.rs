@@ -12,9 +12,10 @@ const TEXT_OCTETS_MAX: usize = 129;
 
 /// What is left to read of a field, and where in the frame that is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     field: &'static str,
-    pub(super) rest: &'a [u8],
+    /// What was not read yet.
+    pub rest: &'a [u8],
     /// Where `rest` ends, in octets from the begin of the frame.
     end: usize,
 }
@@ -22,36 +23,37 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads the octets of a field, the first of which stands at `at` in the frame.
     #[inline]
-    pub(super) fn new(field: &'static str, octets: &'a [u8], at: usize) -> Self {
+    pub fn new(field: &'static str, octets: &'a [u8], at: usize) -> Self {
         Self { field, rest: octets, end: at + octets.len() }
     }
 
     /// Where the next octet stands in the frame.
     #[inline]
-    pub(super) fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.end - self.rest.len()
     }
 
+    /// What is wrong with the field that is read.
     #[cold]
-    pub(super) fn error(&self, fault: Fault) -> WireError {
+    pub fn error(&self, fault: Fault) -> WireError {
         self.error_of(self.field, fault)
     }
 
     /// What is wrong with the field that comes next.
     #[cold]
-    pub(super) fn error_of(&self, field: &'static str, fault: Fault) -> WireError {
+    pub fn error_of(&self, field: &'static str, fault: Fault) -> WireError {
         WireError { field, octet: self.at(), fault }
     }
 
     /// The tag that comes next.
     #[inline]
-    pub(super) fn tag(&self) -> Option<u8> {
+    pub fn tag(&self) -> Option<u8> {
         self.rest.first().copied()
     }
 
     /// The value of the field with this tag, which must come next.
     #[inline]
-    pub(super) fn value(&mut self, tag: u8, field: &'static str) -> Result<Self, WireError> {
+    pub fn value(&mut self, tag: u8, field: &'static str) -> Result<Self, WireError> {
         match self.tag() {
             Some(found) if found == tag => self.any(field),
             Some(found) => Err(self.error_of(field, Fault::Tag { expected: tag, found })),
@@ -61,17 +63,13 @@ impl<'a> Reader<'a> {
 
     /// The value of the field with this tag, if it comes next.
     #[inline]
-    pub(super) fn optional(
-        &mut self,
-        tag: u8,
-        field: &'static str,
-    ) -> Result<Option<Self>, WireError> {
+    pub fn optional(&mut self, tag: u8, field: &'static str) -> Result<Option<Self>, WireError> {
         if self.tag() == Some(tag) { self.any(field).map(Some) } else { Ok(None) }
     }
 
     /// The value of whatever comes next.
     #[inline]
-    pub(super) fn any(&mut self, field: &'static str) -> Result<Self, WireError> {
+    pub fn any(&mut self, field: &'static str) -> Result<Self, WireError> {
         let (head, octets) = match *self.rest {
             [_, length @ 0..=0x7f, ..] => (2, usize::from(length)),
             _ => self.long_length(field)?,
@@ -105,13 +103,13 @@ impl<'a> Reader<'a> {
 
     /// All of it as an array.
     #[inline]
-    pub(super) fn array<const N: usize>(self) -> Result<[u8; N], WireError> {
+    pub fn array<const N: usize>(self) -> Result<[u8; N], WireError> {
         self.rest.try_into().map_err(|_| self.error(Fault::Length { octets: self.rest.len() }))
     }
 
     /// All of it as a visible string.
     #[inline]
-    pub(super) fn text(self) -> Result<&'a str, WireError> {
+    pub fn text(self) -> Result<&'a str, WireError> {
         if self.rest.len() > TEXT_OCTETS_MAX {
             return Err(self.error(Fault::Length { octets: self.rest.len() }));
         }
@@ -120,7 +118,7 @@ impl<'a> Reader<'a> {
 
     /// All of it as a visible string of any length.
     #[inline]
-    pub(super) fn visible(self) -> Result<&'a str, WireError> {
+    pub fn visible(self) -> Result<&'a str, WireError> {
         // Folded rather than searched: without an early exit this is a few vector instructions.
         let printable =
             self.rest.iter().fold(true, |all, octet| all & matches!(octet, 0x20..=0x7e));
@@ -131,12 +129,12 @@ impl<'a> Reader<'a> {
     }
 
     /// All of it as a boolean: anything but zero is true.
-    pub(super) fn boolean(self) -> Result<bool, WireError> {
+    pub fn boolean(self) -> Result<bool, WireError> {
         self.array::<1>().map(|[octet]| octet != 0)
     }
 
     /// All of it as a signed integer of up to 64 bits, however many octets it was given.
-    pub(super) fn signed(self) -> Result<i64, WireError> {
+    pub fn signed(self) -> Result<i64, WireError> {
         let sign = if self.rest.first().is_some_and(|first| first & 0x80 != 0) { -1 } else { 0 };
         // A ninth octet can only repeat the sign, as fixed lengths of 64 bits have it.
         let number = match self.rest {
@@ -150,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 
     /// All of it as an integer that is not negative, of up to 64 bits.
-    pub(super) fn unsigned(self) -> Result<u64, WireError> {
+    pub fn unsigned(self) -> Result<u64, WireError> {
         match self.rest {
             [] => Err(self.error(Fault::Length { octets: 0 })),
             [0x80..=0xff, ..] => Err(self.error(Fault::Range)),
@@ -162,13 +160,13 @@ impl<'a> Reader<'a> {
     }
 
     /// All of it as an `INT32U`.
-    pub(super) fn int32u(self) -> Result<u32, WireError> {
+    pub fn int32u(self) -> Result<u32, WireError> {
         u32::try_from(self.unsigned()?).map_err(|_| self.error(Fault::Range))
     }
 
     /// Nothing may be left.
     #[inline]
-    pub(super) fn finish(&self) -> Result<(), WireError> {
+    pub fn finish(&self) -> Result<(), WireError> {
         match self.rest.len() {
             0 => Ok(()),
             octets => Err(self.error(Fault::Trailing { octets })),
@@ -178,29 +176,36 @@ impl<'a> Reader<'a> {
 
 /// Writes behind what `out` holds, last field first.
 #[derive(Debug)]
-pub(super) struct Writer<'v> {
+pub struct Writer<'v> {
     out: &'v mut Vec<u8>,
     begin: usize,
 }
 
 impl<'v> Writer<'v> {
-    pub(super) fn new(out: &'v mut Vec<u8>) -> Self {
+    /// Writes behind what is in `out`, which stays.
+    pub fn new(out: &'v mut Vec<u8>) -> Self {
         let begin = out.len();
         Self { out, begin }
     }
 
+    /// The mark in front of which nothing is written: all of it, for [`Writer::close`].
+    #[must_use]
+    pub fn begin(&self) -> usize {
+        self.begin
+    }
+
     /// How much is written, for [`Writer::close`].
-    pub(super) fn mark(&self) -> usize {
+    pub fn mark(&self) -> usize {
         self.out.len()
     }
 
     /// Octets in front of what is written.
-    pub(super) fn octets(&mut self, octets: &[u8]) {
+    pub fn octets(&mut self, octets: &[u8]) {
         self.out.extend(octets.iter().rev());
     }
 
     /// Makes what was written since `mark` the value of a field.
-    pub(super) fn close(&mut self, tag: u8, mark: usize) {
+    pub fn close(&mut self, tag: u8, mark: usize) {
         let length = self.out.len() - mark;
         if length < 0x80 {
             self.out.push(length as u8);
@@ -213,26 +218,27 @@ impl<'v> Writer<'v> {
         self.out.push(tag);
     }
 
-    pub(super) fn field(&mut self, tag: u8, value: &[u8]) {
+    /// A field with these octets as its value.
+    pub fn field(&mut self, tag: u8, value: &[u8]) {
         let mark = self.mark();
         self.octets(value);
         self.close(tag, mark);
     }
 
     /// A boolean; true as the distinguished rules (X.690, 11.1) want it.
-    pub(super) fn boolean(&mut self, tag: u8, value: bool) {
+    pub fn boolean(&mut self, tag: u8, value: bool) {
         self.field(tag, &[if value { 0xff } else { 0 }]);
     }
 
     /// A signed integer in as few octets as it needs, but at least `octets_min`.
-    pub(super) fn signed(&mut self, tag: u8, value: i64, octets_min: usize) {
+    pub fn signed(&mut self, tag: u8, value: i64, octets_min: usize) {
         // One bit more than the number itself, for its sign.
         let bits = 65 - (value ^ (value >> 63)).leading_zeros() as usize;
         self.integer(tag, &value.to_be_bytes(), bits.div_ceil(8), octets_min, value < 0);
     }
 
     /// An integer that is not negative, in as few octets as it needs, but at least `octets_min`.
-    pub(super) fn unsigned(&mut self, tag: u8, value: u64, octets_min: usize) {
+    pub fn unsigned(&mut self, tag: u8, value: u64, octets_min: usize) {
         let bits = 65 - value.leading_zeros() as usize;
         self.integer(tag, &value.to_be_bytes(), bits.div_ceil(8), octets_min, false);
     }
@@ -247,7 +253,7 @@ impl<'v> Writer<'v> {
     }
 
     /// Turns round what was written; it is in order from here on.
-    pub(super) fn finish(self) {
+    pub fn finish(self) {
         self.out[self.begin..].reverse();
     }
 }

@@ -301,7 +301,8 @@ impl Value {
         }
     }
 
-    fn write(&self, form: Form, writer: &mut Writer<'_>) {
+    /// Writes it in front of what `writer` has.
+    pub fn write(&self, form: Form, writer: &mut Writer<'_>) {
         let mark = writer.mark();
         match self {
             Self::Array(values) | Self::Structure(values) => {

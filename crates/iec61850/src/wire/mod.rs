@@ -5,7 +5,7 @@
 //! form that the standards give, or it is refused with the field and the octet at which it is
 //! wrong, and then it has changed nothing. One file for each PDU.
 
-mod ber;
+pub mod ber;
 pub mod data;
 mod error;
 pub mod ethernet;

@@ -20,6 +20,7 @@ pub struct Host {
     pub when_down: WhenDown,
     pub require_realtime: bool,
     pub metrics: Option<std::net::SocketAddr>,
+    pub mms: Option<std::net::SocketAddr>,
     pub records: Option<String>,
     pub rotation: Rotation,
     /// Where this host's users see and change the active setting group.
@@ -64,6 +65,7 @@ pub(super) fn read(top: &Mapping<'_>) -> Option<Host> {
         when_down: if map.is("interface_down", "end") { WhenDown::End } else { WhenDown::Alarm },
         require_realtime: map.is("require_realtime", "yes"),
         metrics: map.parse("metrics", socket).map(|address| address.value),
+        mms: map.parse("mms", socket).map(|address| address.value),
         records: text("records"),
         rotation: rotation(&map)?,
         control: text("control"),

@@ -166,6 +166,12 @@ static HOST: Table = Table {
         key("interface_down", Choice(&["alarm", "end"]), Default("alarm"), "what to do then"),
         key("require_realtime", YES_NO, Default("no"), "`yes`: refuse to run without real time"),
         key("metrics", SOCKET, Optional, "where metrics are served"),
+        key(
+            "mms",
+            SOCKET,
+            Optional,
+            "where clients of IEC 61850-8-1 are served; their port is 102",
+        ),
         key("records", TEXT, Optional, "file for events and windows of measurements"),
         RECORDS_SIZE_MAX,
         RECORDS_AGE_MAX,

@@ -1,0 +1,382 @@
+//! What is known of a relay now, from the events of its task and its figures; and what an attribute
+//! makes of it: value, quality, time.
+//!
+//! Start, operation and trip have the time of the event. The quality of an element is good while all
+//! its streams are valid. In the mode `test` all has the quality of a test.
+
+use iec61850::stream::State;
+use iec61850::wire::{Quality, UtcTime, Value, Width};
+use quorum::CommonTime;
+use substation::engine::Change;
+use substation::settings::{Entry, Mode, Relay};
+
+use crate::task::{Event, What};
+
+/// Something that changes, and since when it is as it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Since<T> {
+    value: T,
+    at: UtcTime,
+}
+
+impl<T: PartialEq> Since<T> {
+    fn set(&mut self, value: T, at: UtcTime) -> bool {
+        let is_other = self.value != value;
+        if is_other {
+            *self = Self { value, at };
+        }
+        is_other
+    }
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Element {
+    start: Since<bool>,
+    operate: Since<bool>,
+    /// Numbers of its streams.
+    streams: Vec<usize>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Breaker {
+    is_tripped: Since<bool>,
+    /// Whether it is closed, where a publisher says so.
+    is_closed: Since<Option<bool>>,
+}
+
+/// A phasor in magnitude and angle.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Polar {
+    /// RMS, in A or V.
+    pub(crate) magnitude: f32,
+    /// In degrees, against the voltage of the first phase.
+    pub(crate) angle_deg: f32,
+}
+
+/// What is measured of a stream; what is not known has invalid quality.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Measurands {
+    pub(crate) currents: Option<[Polar; 3]>,
+    pub(crate) voltages: Option<[Polar; 3]>,
+    /// Of all phases, in W.
+    pub(crate) active_w: Option<f32>,
+    /// Of all phases, in var.
+    pub(crate) reactive_var: Option<f32>,
+    pub(crate) frequency_hz: Option<f32>,
+}
+
+/// A relay at one moment. Numbers are places in the order of the names.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Live {
+    mode: Mode,
+    begin: UtcTime,
+    /// What stamps of now say of the clock.
+    pub(crate) clock_quality: u8,
+    /// Whether the host refuses what a relay needs to act in time.
+    pub(crate) is_host_limited: bool,
+    streams: Vec<Since<State>>,
+    elements: Vec<Element>,
+    breakers: Vec<Breaker>,
+    /// Of each stream, and when they were measured.
+    measurands: Vec<Since<Measurands>>,
+    /// The breaker of each entry of each subscription.
+    positions: Vec<Vec<Option<usize>>>,
+}
+
+/// Where the value of a data object comes from; numbers as in [`Live`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    Mode,
+    Health,
+    HostHealth,
+    /// It speaks for itself.
+    NoProxy,
+    Start(usize),
+    Operate(usize),
+    Trip(usize),
+    Position(usize),
+    Current(usize, usize),
+    Voltage(usize, usize),
+    ActivePower(usize),
+    ReactivePower(usize),
+    Frequency(usize),
+}
+
+/// What a data object says now.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Observed {
+    pub(super) values: Vec<Value>,
+    pub(super) quality: Quality,
+    pub(super) at: UtcTime,
+}
+
+impl Live {
+    /// A relay that has just begun, by a clock of this quality, and knows nothing.
+    pub(crate) fn new(relay: &Relay, begin: CommonTime, clock_quality: u8) -> Self {
+        let begin = UtcTime::from_realtime_ns(begin.ns(), clock_quality);
+        let streams: Vec<&String> = relay.protection.streams.keys().collect();
+        let breakers: Vec<&String> = relay.protection.trips.elements_by_breaker.keys().collect();
+        let place = |name| streams.iter().position(|known| *known == name);
+        let position = |entry: &Entry| match entry {
+            Entry::Position(name) => breakers.iter().position(|known| *known == name),
+            _ => None,
+        };
+        let subscriptions = relay.subscriptions.values();
+        let (off, unknown) = (Since { value: false, at: begin }, Since { value: None, at: begin });
+        Self {
+            mode: relay.mode,
+            begin,
+            clock_quality,
+            is_host_limited: false,
+            streams: vec![Since { value: State::Waiting, at: begin }; streams.len()],
+            elements: relay
+                .protection
+                .elements
+                .values()
+                .map(|element| Element {
+                    start: off,
+                    operate: off,
+                    streams: element.streams.iter().filter_map(place).collect(),
+                })
+                .collect(),
+            breakers: vec![Breaker { is_tripped: off, is_closed: unknown }; breakers.len()],
+            measurands: vec![Since { value: Measurands::default(), at: begin }; streams.len()],
+            positions: subscriptions
+                .map(|subscription| subscription.entries.iter().map(position).collect())
+                .collect(),
+        }
+    }
+
+    /// Takes an event in; returns whether anything that clients see is other than before.
+    pub(crate) fn take(&mut self, event: &Event) -> bool {
+        let at = self.stamp(event.at);
+        match event.what {
+            What::Change(Change::Start(n, on)) => self.elements[n].start.set(on, at),
+            What::Change(Change::Operate(n, on)) => self.elements[n].operate.set(on, at),
+            What::Change(Change::Trip(n, on)) => self.breakers[n].is_tripped.set(on, at),
+            What::Change(Change::Stream(n, state)) => self.streams[n].set(state, at),
+            What::Value(subscription, entry, value) => self.positions[subscription][entry]
+                .is_some_and(|breaker| self.breakers[breaker].is_closed.set(value, at)),
+            What::Change(Change::Group(_) | Change::Poles(..) | Change::Reclosing(..))
+            | What::GroupWanted(..)
+            | What::Publisher(..)
+            | What::Refused(..)
+            | What::Overrun(..) => false,
+        }
+    }
+
+    /// Takes in what was measured of a stream.
+    #[cfg_attr(not(test), expect(dead_code, reason = "figures of the task have no measurands"))]
+    pub(crate) fn measure(&mut self, stream: usize, measured: Measurands, at: CommonTime) {
+        self.measurands[stream] = Since { value: measured, at: self.stamp(at) };
+    }
+
+    const fn stamp(&self, at: CommonTime) -> UtcTime {
+        UtcTime::from_realtime_ns(at.ns(), self.clock_quality)
+    }
+
+    /// Whether a publisher tells the position of a breaker.
+    pub(super) fn has_position(&self, breaker: usize) -> bool {
+        self.positions.iter().flatten().any(|known| *known == Some(breaker))
+    }
+
+    /// What a data object says.
+    pub(super) fn observe(&self, source: Source) -> Observed {
+        let (values, is_good, at) = match source {
+            Source::Mode => (vec![enumerated(self.mode_number())], true, self.begin),
+            Source::Health => {
+                let is_well = self.streams.iter().all(|stream| stream.value == State::Valid);
+                let at = self.streams.iter().map(|stream| stream.at).max();
+                (vec![enumerated(health(is_well))], true, at.unwrap_or(self.begin))
+            }
+            Source::HostHealth => {
+                (vec![enumerated(health(!self.is_host_limited))], true, self.begin)
+            }
+            Source::NoProxy => (vec![Value::Boolean(false)], true, self.begin),
+            Source::Start(n) => self.of_element(n, self.elements[n].start),
+            Source::Operate(n) => self.of_element(n, self.elements[n].operate),
+            Source::Trip(n) => {
+                let Since { value, at } = self.breakers[n].is_tripped;
+                (vec![Value::Boolean(value)], true, at)
+            }
+            Source::Position(n) => {
+                let Since { value, at } = self.breakers[n].is_closed;
+                (vec![double_point(value)], value.is_some(), at)
+            }
+            Source::Current(n, phase) => {
+                self.measured(n, |m| m.currents.map(|currents| polar(currents[phase])), 2)
+            }
+            Source::Voltage(n, phase) => {
+                self.measured(n, |m| m.voltages.map(|voltages| polar(voltages[phase])), 2)
+            }
+            Source::ActivePower(n) => self.measured(n, |m| m.active_w.map(float), 1),
+            Source::ReactivePower(n) => self.measured(n, |m| m.reactive_var.map(float), 1),
+            Source::Frequency(n) => self.measured(n, |m| m.frequency_hz.map(float), 1),
+        };
+        let validity = if is_good { Quality::GOOD } else { Quality::INVALID };
+        let test = if self.mode == Mode::Test { Quality::TEST } else { Quality::GOOD };
+        Observed { values, quality: Quality(validity.0 | test.0), at }
+    }
+
+    fn of_element(&self, number: usize, known: Since<bool>) -> (Vec<Value>, bool, UtcTime) {
+        let streams = || self.elements[number].streams.iter().map(|place| self.streams[*place]);
+        let is_trusted = streams().all(|stream| stream.value == State::Valid);
+        let at = streams().map(|stream| stream.at).fold(known.at, UtcTime::max);
+        (vec![Value::Boolean(known.value)], is_trusted, at)
+    }
+
+    fn measured(
+        &self,
+        stream: usize,
+        read: impl FnOnce(&Measurands) -> Option<Vec<Value>>,
+        count: usize,
+    ) -> (Vec<Value>, bool, UtcTime) {
+        let Since { value, at } = &self.measurands[stream];
+        let is_valid = self.streams[stream].value == State::Valid;
+        match read(value) {
+            Some(values) => (values, is_valid, *at),
+            None => (vec![Value::Float32(0.0); count], false, *at),
+        }
+    }
+
+    /// `Mod` and `Beh` (IEC 61850-7-4, annex A).
+    const fn mode_number(&self) -> i64 {
+        match self.mode {
+            Mode::On => 1,
+            Mode::Test => 3,
+        }
+    }
+}
+
+/// Ok, or a warning (IEC 61850-7-4, `HealthKind`).
+const fn health(is_well: bool) -> i64 {
+    if is_well { 1 } else { 2 }
+}
+
+pub(super) const fn enumerated(number: i64) -> Value {
+    Value::Integer(number, Width::Bits8)
+}
+
+/// Off, on, or between (IEC 61850-8-1, clause 8.1.3.7: two bits).
+fn double_point(is_closed: Option<bool>) -> Value {
+    let bits = match is_closed {
+        Some(true) => 0x80,
+        Some(false) => 0x40,
+        None => 0,
+    };
+    Value::BitString(vec![bits], 6)
+}
+
+fn polar(phasor: Polar) -> Vec<Value> {
+    vec![Value::Float32(phasor.magnitude), Value::Float32(phasor.angle_deg)]
+}
+
+fn float(value: f32) -> Vec<Value> {
+    vec![Value::Float32(value)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use substation::settings;
+
+    const TEXT: &str = "
+relay: bay
+frequency: 50 Hz
+mode: MODE
+streams:
+  s01: {sv_id: MU01, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}
+  s02: {sv_id: MU02, destination: '01:0c:cd:04:00:02', app_id: 0x4000, rate: 4000 Hz}
+elements:
+  I>: {function: overcurrent, stream: s02, pick_up: 400 A, delay: 100 ms}
+trips:
+  breakers: {Q0: [I>], Q1: [I>]}
+subscriptions:
+  breaker: {reference: XCBR/LLN0$GO$gcb01, destination: '01:0c:cd:01:00:02', app_id: 2, conf_rev: 1, entries: [unused, position Q1]}
+";
+    const GOOD: Quality = Quality::GOOD;
+    const INVALID: Quality = Quality::INVALID;
+
+    const fn second(second: u64) -> CommonTime {
+        CommonTime::from_ns(second * 1_000_000_000)
+    }
+
+    fn live(mode: &str) -> Live {
+        let relay = settings::read("", &TEXT.replace("MODE", mode)).expect("they are right");
+        Live::new(&relay, second(1), 0x2a)
+    }
+
+    fn take(live: &mut Live, at_s: u64, what: What) -> bool {
+        live.take(&Event { at: second(at_s), what })
+    }
+
+    /// Its first value, quality, and second; each stamp knows the clock that read it.
+    fn seen(live: &Live, source: Source) -> (Value, Quality, u32) {
+        let mut observed = live.observe(source);
+        assert_eq!(observed.at.quality, 0x2a);
+        (observed.values.remove(0), observed.quality, observed.at.seconds)
+    }
+
+    #[test]
+    fn an_element_is_trusted_while_its_own_streams_are_valid() {
+        let mut live = live("on");
+        let (start, off, on) = (Source::Start(0), Value::Boolean(false), Value::Boolean(true));
+        assert_eq!(seen(&live, start), (off.clone(), INVALID, 1));
+        assert!(take(&mut live, 2, What::Change(Change::Stream(0, State::Valid))));
+        assert_eq!(seen(&live, start), (off.clone(), INVALID, 1), "that is another one");
+        assert!(take(&mut live, 3, What::Change(Change::Stream(1, State::Valid))));
+        assert_eq!(seen(&live, start), (off.clone(), GOOD, 3));
+        assert!(take(&mut live, 4, What::Change(Change::Start(0, true))));
+        assert_eq!(seen(&live, start), (on, GOOD, 4));
+        assert_eq!(seen(&live, Source::Operate(0)), (off, GOOD, 3));
+        assert!(!take(&mut live, 5, What::Change(Change::Start(0, true))), "nothing is new");
+    }
+
+    #[test]
+    fn a_position_is_known_while_its_publisher_tells_it() {
+        let mut live = live("on");
+        assert!(live.has_position(1) && !live.has_position(0));
+        let position = |bits| Value::BitString(vec![bits], 6);
+        assert_eq!(seen(&live, Source::Position(1)), (position(0), INVALID, 1));
+        assert!(take(&mut live, 2, What::Value(0, 1, Some(true))));
+        assert_eq!(seen(&live, Source::Position(1)), (position(0x80), GOOD, 2));
+        assert!(take(&mut live, 3, What::Value(0, 1, Some(false))));
+        assert_eq!(seen(&live, Source::Position(1)), (position(0x40), GOOD, 3));
+        assert!(take(&mut live, 4, What::Value(0, 1, None)));
+        assert_eq!(seen(&live, Source::Position(1)), (position(0), INVALID, 4));
+        assert!(!take(&mut live, 5, What::Value(0, 0, Some(true))), "it is unused");
+    }
+
+    #[test]
+    fn what_is_measured_is_good_with_its_stream_and_what_is_not_is_invalid() {
+        let mut live = live("on");
+        let (power, zero) = (Source::ActivePower(1), Value::Float32(0.0));
+        assert_eq!(seen(&live, power), (zero.clone(), INVALID, 1));
+        let measured = Measurands { active_w: Some(5.0), ..Measurands::default() };
+        live.measure(1, measured, second(7));
+        assert_eq!(seen(&live, power), (Value::Float32(5.0), INVALID, 7));
+        take(&mut live, 8, What::Change(Change::Stream(1, State::Valid)));
+        assert_eq!(seen(&live, power), (Value::Float32(5.0), GOOD, 7));
+        assert_eq!(seen(&live, Source::Frequency(1)), (zero, INVALID, 7));
+    }
+
+    #[test]
+    fn a_relay_in_test_says_so_in_mode_and_quality() {
+        let live = live("test");
+        assert_eq!(seen(&live, Source::Mode), (enumerated(3), Quality::TEST, 1));
+        let quality = Quality(INVALID.0 | Quality::TEST.0);
+        assert_eq!(seen(&live, Source::Start(0)).1, quality);
+    }
+
+    #[test]
+    fn health_is_that_of_streams_and_host() {
+        let mut live = live("on");
+        assert_eq!(seen(&live, Source::Health).0, enumerated(2));
+        take(&mut live, 2, What::Change(Change::Stream(0, State::Valid)));
+        take(&mut live, 3, What::Change(Change::Stream(1, State::Valid)));
+        assert_eq!(seen(&live, Source::Health), (enumerated(1), GOOD, 3));
+        assert_eq!(seen(&live, Source::HostHealth).0, enumerated(1));
+        live.is_host_limited = true;
+        assert_eq!(seen(&live, Source::HostHealth).0, enumerated(2));
+    }
+}
