@@ -20,6 +20,7 @@
 //! - `program`: what its programs do first and last.
 //! - `run`: a relay; `supervise`: the thread that may block, of all programs; `time`: all clocks.
 //! - `group`: who asks for another setting group; `control`: the socket through which users do.
+//! - `measurands`: what is measured of the grid, for people and other programs.
 //! - `records`, `lines`, `metrics`, `top`: what comes out.
 
 mod blame;
@@ -37,6 +38,7 @@ mod hostile;
 mod lines;
 mod links;
 mod malformed;
+mod measurands;
 mod merging;
 mod metrics;
 mod prepare;

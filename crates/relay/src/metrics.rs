@@ -10,6 +10,7 @@ use std::time::Duration;
 use os::packet::Link;
 
 use crate::blame::Cause;
+use crate::measurands;
 use crate::totals::{Totals, goose_counters, state_name, stream_counters};
 
 /// How long a client may take for its request, and for reading the answer.
@@ -43,8 +44,10 @@ fn answer(mut client: TcpStream, totals: &Totals) -> io::Result<()> {
     client.write_all(body.as_bytes())
 }
 
-/// Each metric without `qcrelay_`: its type in the exposition format, and its meaning with the unit.
-const FAMILIES: &[(&str, &str, &str)] = &[
+/// A metric without `qcrelay_`, its type in the exposition format, and its meaning with the unit.
+pub(crate) type Family = (&'static str, &'static str, &'static str);
+
+const FAMILIES: &[Family] = &[
     ("records_writing", "gauge", "Whether records reach their file (1) or not (0)."),
     ("records_lost_total", "counter", "Lines of records that were lost."),
     ("records_write_errors_total", "counter", "Writes of records that failed."),
@@ -113,13 +116,18 @@ const FAMILIES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// All metrics: of the relay, and of the grid.
+fn families() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().chain(measurands::FAMILIES)
+}
+
 /// All metrics in the text format 0.0.4 of Prometheus, the lines of each together.
 pub(crate) fn text(totals: &Totals) -> String {
     let mut samples: BTreeMap<&str, String> = BTreeMap::new();
     let mut line = |name: &str, labels: &[(&str, &str)], value: f64| {
         let labels: Vec<String> =
             labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
-        let family = FAMILIES.iter().find(|(family, kind, _)| {
+        let family = families().find(|(family, kind, _)| {
             let rest = name.strip_prefix(family);
             rest == Some("") || *kind == "summary" && matches!(rest, Some("_sum" | "_count"))
         });
@@ -152,6 +160,11 @@ pub(crate) fn text(totals: &Totals) -> String {
             let labels = [&[("stream", name.as_str())], &labels[..]].concat();
             line("sample_last_refused_info", &labels, 1.0);
         }
+    }
+    for (name, measurands) in &totals.measurands {
+        measurands::each(measurands.as_ref(), |family, of, value| {
+            line(family, &[("stream", name), ("of", of)], value);
+        });
     }
     for (name, (liveness, counters)) in &totals.subscriptions {
         let is_alive = *liveness == iec61850::goose::Liveness::Alive;
@@ -203,7 +216,7 @@ pub(crate) fn text(totals: &Totals) -> String {
         line("seconds_sum", &[("of", name)], times.all.mean() * times.all.len() as f64 / 1e9);
     }
     let mut out = String::new();
-    for (name, kind, meaning) in FAMILIES {
+    for (name, kind, meaning) in families() {
         if let Some(samples) = samples.get(name) {
             let _infallible = write!(
                 out,
@@ -285,6 +298,7 @@ subscriptions:
             warning: None,
         });
         refuse_one(&mut totals);
+        totals.measurands.values_mut().for_each(|of| *of = Some(measurands::tests::some()));
         totals.receive.samples(&[], iec61850::SampleTime::ZERO, &[0; 9], |_| {});
         let text = text(&totals);
         assert!(text.ends_with('\n'), "the last line ends");
@@ -319,7 +333,7 @@ subscriptions:
             assert!(series.insert((name, labels)), "twice: {line}");
         }
         // Each of the table is here, so that each was checked.
-        assert_eq!(families.len(), FAMILIES.len(), "{families:?}");
+        assert_eq!(families.len(), super::families().count(), "{families:?}");
         assert_eq!(helps.len(), types.len());
         let misfit = "qcrelay_samples_refused_total{stream=\"s \\\\ \\\"1\",field=\"confRev\"} 1\n";
         assert!(text.contains(misfit), "{text}");

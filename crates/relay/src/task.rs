@@ -12,6 +12,7 @@ use iec61850::wire::{Goose, MacAddress, UtcTime};
 use quorum::CommonTime;
 use rtrb::Consumer;
 use substation::engine::{Arrival, Change, Engine};
+use substation::protection::Measurands;
 use substation::settings::Relay;
 
 use crate::blame::{Cause, Evidence, cause};
@@ -62,6 +63,8 @@ pub(crate) struct TaskFigures {
     pub(crate) age: Histogram<u64>,
     pub(crate) counters: Counters,
     pub(crate) streams: Vec<(State, stream::Counters)>,
+    /// Of each stream, while it is valid.
+    pub(crate) measurands: Vec<Option<Measurands>>,
     pub(crate) subscriptions: Vec<(Liveness, goose::Counters)>,
 }
 
@@ -73,6 +76,7 @@ impl TaskFigures {
             age: histogram(),
             counters: Counters::default(),
             streams: vec![(State::Waiting, stream::Counters::default()); streams],
+            measurands: vec![None; streams],
             subscriptions: vec![(Liveness::Waiting, goose::Counters::default()); subscriptions],
         }
     }
@@ -292,6 +296,9 @@ impl<'t> Task<'t> {
         sheet.counters = Counters { events_lost: self.events.lost, ..self.counters };
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);
+        }
+        for (to, measurands) in sheet.measurands.iter_mut().zip(self.engine.measurands()) {
+            *to = measurands;
         }
         let known = self.subscribed.iter().zip(&self.known);
         for (to, (subscribed, (liveness, _))) in sheet.subscriptions.iter_mut().zip(known) {

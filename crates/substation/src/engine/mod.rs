@@ -18,8 +18,8 @@ mod stream;
 use iec61850::SampleTime;
 use iec61850::stream::{Counters, State};
 
-use crate::protection::Decision;
 use crate::protection::trip::TripLogic;
+use crate::protection::{Decision, Measurands};
 use crate::settings::{Element, Input, Protection};
 pub use arrival::Arrival;
 use context::{Context, place};
@@ -198,6 +198,11 @@ impl Engine {
     /// When the newest sample of each stream came, if there is one.
     pub fn newest(&self) -> impl ExactSizeIterator<Item = Option<SampleTime>> {
         self.streams.iter().map(Subscribed::newest)
+    }
+
+    /// What is measured of each stream at the last step, while it is valid.
+    pub fn measurands(&self) -> impl ExactSizeIterator<Item = Option<Measurands>> {
+        self.streams.iter().map(Subscribed::measurands)
     }
 
     /// What the elements of a rank say.

@@ -14,7 +14,7 @@ use crate::protection::differential::Side;
 use crate::protection::measure::CHANNELS;
 use crate::protection::overcurrent::Current;
 use crate::protection::restricted_earth::Winding;
-use crate::protection::{Complex, Measured, Measuring, Sequence};
+use crate::protection::{Complex, Measurands, Measured, Measuring, Sequence};
 use crate::settings::{Quantity, Stream, SynchronisationNeeded};
 
 /// A of one bit of a current and V of one bit of a voltage (9-2LE).
@@ -122,6 +122,12 @@ impl Subscribed {
     pub(super) fn winding(&self) -> Option<Winding> {
         let measured = self.measured(&[CURRENTS, NEUTRAL]).filter(|_| self.has_neutral)?;
         Some(Winding { phases: measured.bay.currents, neutral: self.measuring.neutral()? })
+    }
+
+    /// What is shown of it, while it is valid.
+    pub(super) fn measurands(&self) -> Option<Measurands> {
+        let is_usable = |channels| self.measured(&[channels]).is_some();
+        Some(Measurands::of(self.measured.as_ref()?, is_usable(CURRENTS), is_usable(VOLTAGES)))
     }
 
     /// Residual quantities, as [`Subscribed::measured`].
