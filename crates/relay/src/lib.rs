@@ -21,6 +21,7 @@
 //! - `run`: a relay; `supervise`: the thread that may block, of all programs; `time`: all clocks.
 //! - `group`: who asks for another setting group; `control`: the socket through which users do.
 //! - `measurands`: what is measured of the grid, for people and other programs.
+//! - `recorder`: disturbances and faults, as records and reports.
 //! - `records`, `lines`, `metrics`, `top`: what comes out.
 
 mod blame;
@@ -46,6 +47,7 @@ mod program;
 mod publish;
 pub mod quorum;
 mod receive;
+mod recorder;
 mod records;
 mod refusals;
 mod run;

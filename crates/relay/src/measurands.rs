@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use substation::protection::measurands::{Measurands, Power, Quantities};
 use substation::protection::{Complex, Degrees};
 
-use crate::metrics::Family;
+/// A metric without `qcrelay_`, its type in the exposition format, and its meaning with the unit.
+pub(crate) type Family = (&'static str, &'static str, &'static str);
 
 /// Metrics of streams. Label `of`: a phase (A, B, C), `residual` (the sum of the phases), a symmetrical
 /// component, or `total`.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use os::packet::Link;
 
 use crate::blame::Cause;
-use crate::measurands;
+use crate::measurands::{self, Family};
 use crate::totals::{Totals, goose_counters, state_name, stream_counters};
 
 /// How long a client may take for its request, and for reading the answer.
@@ -44,14 +44,21 @@ fn answer(mut client: TcpStream, totals: &Totals) -> io::Result<()> {
     client.write_all(body.as_bytes())
 }
 
-/// A metric without `qcrelay_`, its type in the exposition format, and its meaning with the unit.
-pub(crate) type Family = (&'static str, &'static str, &'static str);
-
 const FAMILIES: &[Family] = &[
     ("records_writing", "gauge", "Whether records reach their file (1) or not (0)."),
     ("records_lost_total", "counter", "Lines of records that were lost."),
     ("records_write_errors_total", "counter", "Writes of records that failed."),
     ("active_group", "gauge", "Number of the active setting group."),
+    (
+        "disturbance_records_total",
+        "counter",
+        "Disturbance records, by what became of them: written or lost.",
+    ),
+    (
+        "recorder_missed_total",
+        "counter",
+        "Samples and events that the disturbance recorder missed because its queue was full.",
+    ),
     ("interface_up", "gauge", "Whether the interface is up (1) or not (0)."),
     (
         "clock_synchronised",
@@ -144,6 +151,10 @@ pub(crate) fn text(totals: &Totals) -> String {
         line("records_lost_total", &[], records.lost as f64);
         line("records_write_errors_total", &[], records.write_errors as f64);
     }
+    let (written, lost) = totals.disturbances;
+    line("disturbance_records_total", &[("what", "written")], written as f64);
+    line("disturbance_records_total", &[("what", "lost")], lost as f64);
+    line("recorder_missed_total", &[], totals.task.recorder_missed as f64);
     line("clock_synchronised", &[], f64::from(u8::from(totals.clock.is_synchronised)));
     for (name, (state, counters)) in &totals.streams {
         let is_valid = state_name(*state) == "valid";

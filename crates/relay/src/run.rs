@@ -20,6 +20,7 @@ use crate::exchange::{Collector, exchange, histogram, outbox};
 use crate::lines::Lines;
 use crate::links::Watched;
 use crate::receive::{self, Receiver};
+use crate::recorder::{Recorder, Teller};
 use crate::records::Names;
 use crate::refusals::Refusals;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
@@ -66,6 +67,8 @@ pub(crate) fn run(
     let (to_task, samples) = RingBuffer::new(samples_max(relay));
     let (messages_to_task, messages) = RingBuffer::new(MESSAGES_MAX);
     let (events, events_out) = outbox(EVENTS_MAX);
+    let (tape, tape_out) = outbox(samples_max(relay) * 2 + EVENTS_MAX);
+    let recorder = Recorder::start(relay, tape_out)?;
     let (received, receive_out) = exchange(receive::ReceiveFigures::default);
     let (done, task_out) = exchange(|| {
         task::TaskFigures::new(relay.protection.streams.len(), relay.subscriptions.len())
@@ -74,12 +77,14 @@ pub(crate) fn run(
     let shared = SharedState::default();
     shared.groups.tell(relay.protection.groups.active, None, None);
     let receiver = Receiver::new(relay, to_task, messages_to_task, received);
-    let task = Task::new(relay, (&goose, &shared), (samples, messages), events, done);
+    let task =
+        Task::new(relay, (&goose, &shared), (samples, messages), Teller { events, tape }, done);
     let mut watch = RelayWatch {
         totals: Totals::new(relay),
         names: Names::of(relay),
         refusals: Refusals::default(),
         records,
+        recorder,
         events: events_out,
         received: receive_out,
         done: task_out,
@@ -137,6 +142,7 @@ struct RelayWatch<'s> {
     names: Names,
     refusals: Refusals,
     records: Lines,
+    recorder: Recorder,
     events: Consumer<Event>,
     received: Collector<receive::ReceiveFigures>,
     done: Collector<task::TaskFigures>,
@@ -165,6 +171,7 @@ impl Watch for RelayWatch<'_> {
         while let Ok(event) = self.events.pop() {
             self.records.add(self.names.line(&event));
         }
+        self.look_at_recorder(is_last);
         let (records, now_ns) = (&mut self.records, time::common().ns());
         self.refusals.look(Instant::now(), &self.totals, |mut line| {
             line["realtime_ns"] = now_ns.into();
@@ -203,6 +210,22 @@ impl RelayWatch<'_> {
         totals.active_group = self.shared.groups.active();
         let kernel = self.sampled_values.kernel_counters().unwrap_or_default();
         totals.kernel_dropped += u64::from(kernel.dropped);
+    }
+
+    /// What is recorded of disturbances.
+    fn look_at_recorder(&mut self, is_last: bool) {
+        if is_last {
+            self.recorder.finish();
+        }
+        for mut report in self.recorder.reports() {
+            report["realtime_ns"] = time::common().ns().into();
+            self.records.add(report);
+        }
+        let account = self.recorder.account();
+        if let Some(warning) = account.take_warning() {
+            terminal::err!("qcrelay: warning: {warning}");
+        }
+        self.totals.disturbances = (account.written(), account.lost());
     }
 
     /// Why the relay ends, if an interface is a reason.

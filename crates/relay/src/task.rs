@@ -17,10 +17,11 @@ use substation::settings::Relay;
 
 use crate::blame::{Cause, Evidence, cause};
 use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
-use crate::exchange::{Filler, Outbox, histogram, record};
+use crate::exchange::{Filler, histogram, record};
 use crate::group::{self, By, GroupBoard, Wish};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
+use crate::recorder::Teller;
 use crate::subscribed::{Order, Subscribed};
 use crate::time;
 use os::packet::PacketSocket;
@@ -103,7 +104,7 @@ pub(crate) struct Task<'t> {
     samples: Consumer<Arrival>,
     goose: Consumer<GooseFrame>,
     bus: &'t PacketSocket,
-    events: Outbox<Event>,
+    events: Teller,
     figures: Filler<TaskFigures>,
     shared: &'t SharedState,
     /// The setting group that a message selects now.
@@ -121,6 +122,8 @@ pub(crate) struct Counters {
     pub(crate) unsent: u64,
     /// Events that found their queue full.
     pub(crate) events_lost: u64,
+    /// Samples and events that found the tape of the recorder full.
+    pub(crate) recorder_missed: u64,
     /// Cycles that ended too late, by cause.
     pub(crate) overruns: [u64; 3],
 }
@@ -130,7 +133,7 @@ impl<'t> Task<'t> {
         relay: &Relay,
         (bus, shared): (&'t PacketSocket, &'t SharedState),
         (samples, goose): (Consumer<Arrival>, Consumer<GooseFrame>),
-        events: Outbox<Event>,
+        events: Teller,
         figures: Filler<TaskFigures>,
     ) -> Self {
         let subscribed = Subscribed::of(relay);
@@ -192,7 +195,9 @@ impl<'t> Task<'t> {
         for _ in 0..self.samples.slots() {
             let Ok(arrival) = self.samples.pop() else { break };
             record(&mut self.figures.sheet.age, now.since(arrival.at));
-            self.engine.sample(&arrival);
+            if self.engine.sample(&arrival) {
+                self.events.sample(&arrival);
+            }
         }
         for _ in 0..self.goose.slots() {
             let Ok(frame) = self.goose.pop() else { break };
@@ -293,7 +298,11 @@ impl<'t> Task<'t> {
 
     fn fill(&mut self) {
         let sheet = &mut self.figures.sheet;
-        sheet.counters = Counters { events_lost: self.events.lost, ..self.counters };
+        sheet.counters = Counters {
+            events_lost: self.events.events.lost,
+            recorder_missed: self.events.tape.lost,
+            ..self.counters
+        };
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);
         }

@@ -80,6 +80,8 @@ pub(crate) struct Totals {
     pub(crate) links: BTreeMap<String, Link>,
     /// If records are written.
     pub(crate) records: Option<Account>,
+    /// Disturbance records that were written, and that were lost.
+    pub(crate) disturbances: (u64, u64),
     /// What stands in the way of acting in time.
     pub(crate) warnings: Vec<String>,
 }
@@ -107,6 +109,7 @@ impl Totals {
             clock: ClockState::default(),
             links: BTreeMap::new(),
             records: None,
+            disturbances: (0, 0),
             warnings: Vec::new(),
         }
     }
@@ -202,6 +205,11 @@ impl Totals {
                 "writing": records.is_writing,
                 "warning": records.warning,
             })),
+            "recorder": {
+                "written": self.disturbances.0,
+                "lost": self.disturbances.1,
+                "missed": task.recorder_missed,
+            },
             "warnings": self.warnings,
         })
     }

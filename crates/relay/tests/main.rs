@@ -12,6 +12,7 @@ mod packet;
 mod peers;
 mod process_bus;
 mod quorum;
+mod recorder;
 mod relay;
 mod support;
 mod teleprotection;

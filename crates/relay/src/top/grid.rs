@@ -47,7 +47,7 @@ fn table(stream: &str, values: &BTreeMap<(String, String), f64>) -> String {
     let value = |family: &str, of: &str| values.get(&(family.to_owned(), of.to_owned()));
     let frequency = value(FREQUENCY, "total").map_or("-".to_owned(), |hz| format!("{hz:.3}"));
     let heading: String = COLUMNS.iter().map(|(_, heading, ..)| format!("{heading:>12}")).collect();
-    let mut table = format!("{stream}, primary values, {frequency} Hz\n{:<8}{heading}\n", "");
+    let mut table = format!("{stream}, primary values, {frequency} Hz\n{:<8} {heading}\n", "");
     for of in ROWS {
         let cell = |(family, _, unit, decimals): &(&str, &str, f64, usize)| {
             let shown = |value: &f64| format!("{:>12.decimals$}", value / unit);
@@ -55,7 +55,7 @@ fn table(stream: &str, values: &BTreeMap<(String, String), f64>) -> String {
         };
         let row: String = COLUMNS.iter().map(cell).collect();
         if !row.trim().is_empty() {
-            table.push_str(format!("{of:<8}{row}").trim_end());
+            table.push_str(format!("{of:<8} {row}").trim_end());
             table.push('\n');
         }
     }

@@ -28,6 +28,8 @@ use groups::Groups;
 pub use groups::WAIT_MAX;
 use inputs::{Inputs, Told};
 use stream::Subscribed;
+pub use stream::UNITS;
+pub(crate) use stream::{CURRENT_A_MIN, VOLTAGE_V_MIN};
 
 /// Something that is other than it was at the step before. Numbers are places in the order of
 /// the names.
@@ -104,11 +106,10 @@ impl Engine {
         }
     }
 
-    /// A sample has come.
-    pub fn sample(&mut self, arrival: &Arrival) {
-        if let Some(stream) = self.streams.get_mut(usize::from(arrival.stream)) {
-            stream.receive(arrival);
-        }
+    /// A sample has come; answers whether it is used.
+    pub fn sample(&mut self, arrival: &Arrival) -> bool {
+        let stream = self.streams.get_mut(usize::from(arrival.stream));
+        stream.is_some_and(|stream| stream.receive(arrival))
     }
 
     /// A message of another device tells an element something; `None` while it is not heard, or says

@@ -31,7 +31,7 @@ pub struct Quantities {
     pub phases: [Complex; 3],
     /// The sum of the phases.
     pub residual: Complex,
-    /// Symmetrical components.
+    /// What is in all three phases: positive, negative and zero sequence.
     pub sequence: Sequence,
 }
 

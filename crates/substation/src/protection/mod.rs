@@ -25,6 +25,7 @@ pub mod frequency_rate;
 pub mod fuse_failure;
 mod inception;
 pub mod load;
+pub mod locator;
 pub mod measurands;
 pub mod measure;
 mod memory;

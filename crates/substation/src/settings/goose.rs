@@ -91,7 +91,7 @@ fn signals(map: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Vec<Signal> {
 }
 
 /// A signal that is no quality.
-fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
+pub(super) fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
     let (kind, what, there) = match kind {
         "trip" => (SignalKind::Trip, ["breaker", "breakers"], &names.breakers),

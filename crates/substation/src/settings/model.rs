@@ -7,6 +7,8 @@ use iec61850::stream::{self, StreamKey};
 use iec61850::wire::{Form, MacAddress, Tag};
 
 use super::host::Host;
+use super::locator::Locator;
+use super::recorder::Recorder;
 use super::subscriptions::Subscription;
 use crate::protection::recent::Transformers;
 use crate::protection::trip::Matrix;
@@ -24,6 +26,8 @@ pub struct Relay {
     pub protection: Protection,
     pub goose: BTreeMap<String, GooseControl>,
     pub subscriptions: BTreeMap<String, Subscription>,
+    pub recorder: Recorder,
+    pub locator: Option<Locator>,
     pub host: Host,
 }
 
