@@ -22,6 +22,7 @@
 //! - `group`: who asks for another setting group; `control`: the socket through which users do.
 //! - `measurands`: what is measured of the grid, for people and other programs.
 //! - `recorder`: disturbances and faults, as records and reports.
+//! - `event`: what the task tells.
 //! - `records`, `lines`, `metrics`, `top`: what comes out.
 
 mod blame;
@@ -30,6 +31,7 @@ mod canary;
 mod cli;
 pub mod clock;
 mod control;
+mod event;
 mod exchange;
 #[cfg(test)]
 #[path = "../tests/support/goose.rs"]

@@ -11,20 +11,21 @@ use hdrhistogram::Histogram;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
-use serde_json::json;
+use serde_json::{Value, json};
 use substation::settings::{Relay, Thread};
 
 use crate::canary;
 use crate::control::Control;
+use crate::event::Event;
 use crate::exchange::{Collector, exchange, histogram, outbox};
 use crate::lines::Lines;
 use crate::links::Watched;
 use crate::receive::{self, Receiver};
 use crate::recorder::{Recorder, Teller};
-use crate::records::Names;
+use crate::records::{self, Names};
 use crate::refusals::Refusals;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
-use crate::task::{self, Event, PERIOD, SharedState, Task};
+use crate::task::{self, PERIOD, SharedState, Task};
 use crate::totals::Totals;
 use crate::{clock, metrics, prepare, time};
 
@@ -39,10 +40,11 @@ const HEAD_START: Duration = Duration::from_millis(20);
 /// Length of the windows whose maxima are recorded.
 const WINDOW: Duration = Duration::from_secs(20);
 
-/// Runs a relay until `stop`, or for `duration`; returns all that was measured, and why it ended
+/// Runs a relay, with settings of this text, until `stop` or for `duration`; returns all that was measured, and why it ended
 /// before its time, if it did. An error is what is missing on this host.
 pub(crate) fn run(
     relay: &Relay,
+    text: &str,
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<(Totals, Option<String>)> {
@@ -96,6 +98,9 @@ pub(crate) fn run(
         control,
         groups: relay.protection.groups.count(),
         window: Instant::now(),
+        text,
+        stop,
+        failure: None,
     };
     watch.collect();
     let begin = time::own().plus(HEAD_START);
@@ -156,10 +161,17 @@ struct RelayWatch<'s> {
     groups: u8,
     /// Since when maxima are those of this window.
     window: Instant,
+    /// The text of the settings.
+    text: &'s str,
+    stop: &'s AtomicBool,
+    /// Why the relay ends before its time, if an interface is a reason.
+    failure: Option<String>,
 }
 
 impl Watch for RelayWatch<'_> {
     fn begun(&mut self, warnings: Vec<String>) {
+        let begin = records::begin(&self.totals.relay, self.text, &warnings);
+        self.add(begin);
         self.totals.warnings = warnings;
         let address = self.server.as_ref().and_then(|server| server.local_addr().ok());
         let at = address.map_or(String::new(), |at| format!(", metrics at http://{at}/metrics"));
@@ -169,21 +181,22 @@ impl Watch for RelayWatch<'_> {
     fn look(&mut self, is_last: bool) -> Result<()> {
         self.collect();
         while let Ok(event) = self.events.pop() {
-            self.records.add(self.names.line(&event));
+            let line = records::with_clock(self.names.line(&event), &self.totals.clock);
+            self.records.add(line);
         }
         self.look_at_recorder(is_last);
-        let (records, now_ns) = (&mut self.records, time::common().ns());
-        self.refusals.look(Instant::now(), &self.totals, |mut line| {
-            line["realtime_ns"] = now_ns.into();
-            records.add(line);
-        });
+        let mut refused = Vec::new();
+        self.refusals.look(Instant::now(), &self.totals, |line| refused.push(line));
+        refused.into_iter().for_each(|line| self.add(line));
         let failure = self.look_at_links();
+        self.failure = self.failure.take().or_else(|| failure.clone());
         if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
             self.window = Instant::now();
             let window = self.totals.close_window();
-            self.records.add(json!({"window": window, "realtime_ns": time::common().ns()}));
+            self.add(json!({"window": window}));
         }
         if is_last {
+            self.add(self.end());
             self.records.finish();
         } else {
             self.records.write();
@@ -212,15 +225,29 @@ impl RelayWatch<'_> {
         totals.kernel_dropped += u64::from(kernel.dropped);
     }
 
+    /// Adds a line of now to the records.
+    fn add(&mut self, mut line: Value) {
+        line["realtime_ns"] = time::common().ns().into();
+        self.records.add(records::with_clock(line, &self.totals.clock));
+    }
+
+    /// The last line, with the reason.
+    fn end(&self) -> Value {
+        let reason = match &self.failure {
+            Some(failure) => failure.as_str(),
+            None if self.stop.load(Ordering::Relaxed) => "interrupted",
+            None => "its duration is over, or a thread has ended",
+        };
+        json!({"end": self.totals.relay, "reason": reason})
+    }
+
     /// What is recorded of disturbances.
     fn look_at_recorder(&mut self, is_last: bool) {
         if is_last {
             self.recorder.finish();
         }
-        for mut report in self.recorder.reports() {
-            report["realtime_ns"] = time::common().ns().into();
-            self.records.add(report);
-        }
+        let reports: Vec<_> = self.recorder.reports().collect();
+        reports.into_iter().for_each(|report| self.add(report));
         let account = self.recorder.account();
         if let Some(warning) = account.take_warning() {
             terminal::err!("qcrelay: warning: {warning}");
@@ -236,9 +263,9 @@ impl RelayWatch<'_> {
             failure = failure.or(ended);
             let (Some(link), interface) = (changed, &watched.interface) else { continue };
             self.totals.links.insert(interface.clone(), link);
-            let now_ns = time::common().ns();
-            let line = json!({"interface": interface, "state": link.name(), "realtime_ns": now_ns});
-            self.records.add(line);
+            let mut line = json!({"interface": interface, "state": link.name()});
+            line["realtime_ns"] = time::common().ns().into();
+            self.records.add(records::with_clock(line, &self.totals.clock));
         }
         failure
     }

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use iec61850::SampleTime;
-use iec61850::goose::{self, Liveness, Refusal};
+use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, MacAddress, UtcTime};
 use quorum::CommonTime;
 use rtrb::Consumer;
-use substation::engine::{Arrival, Change, Engine};
+use substation::engine::{Arrival, Engine};
 use substation::protection::Measurands;
 use substation::settings::Relay;
 
-use crate::blame::{Cause, Evidence, cause};
+use crate::blame::{Evidence, cause};
 use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
+use crate::event::{Event, What};
 use crate::exchange::{Filler, histogram, record};
-use crate::group::{self, By, GroupBoard, Wish};
+use crate::group::{self, GroupBoard, Wish};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::recorder::Teller;
@@ -29,29 +30,6 @@ use os::packet::PacketSocket;
 /// Time between two cycles.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 const HAND_OVER_CYCLES: u64 = 250;
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Event {
-    pub(crate) at: CommonTime,
-    pub(crate) what: What,
-}
-
-/// What happened; numbers are places in the order of the names.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum What {
-    /// An element, a breaker or a stream.
-    Change(Change),
-    /// Whether a publisher is heard.
-    Publisher(usize, Liveness),
-    /// A value of a publisher: subscription, entry, value.
-    Value(usize, usize, Option<bool>),
-    /// A message that says it is of a publisher was refused: the first of a run.
-    Refused(usize, Refusal),
-    /// Another setting group was asked for, by its number from 1, and by whom.
-    GroupWanted(u8, By),
-    /// A cycle ended too late.
-    Overrun(Cause, Evidence),
-}
 
 /// Measurements of the task; counters are since the begin.
 #[derive(Debug)]

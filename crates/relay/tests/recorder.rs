@@ -153,6 +153,10 @@ fn a_fault_is_recorded_and_its_record_trips_another_relay() {
         assert!((0.019..0.05).contains(&(operate_s - start_s)), "{operate_s}");
         assert!((0.0..0.002).contains(&(trip_s - operate_s)), "{trip_s}");
         report(&events, &name);
+        assert_eq!(events[0]["begin"], "bay, north");
+        assert_eq!(events[0]["settings_sha256"].as_str().map(str::len), Some(64));
+        assert_eq!(events.last().expect("an end")["reason"], "interrupted");
+        assert!(events.iter().all(|line| line["time_quality"].is_u64()), "{events:?}");
         read_by_others(&name, &record);
         // Again.
         let channels = ["IA", "IB", "IC", "IN", "UA", "UB", "UC", "UN"];

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use crate::engine::{CURRENT_A_MIN, VOLTAGE_V_MIN};
 use crate::protection::locator::{Location, Locator, Settings};
 use crate::protection::measure::CHANNELS;
+use crate::protection::recent::Transformers;
 use crate::protection::{Measurands, Measured, Measuring};
 
 /// Samples that may miss in a row before measuring begins anew.
@@ -21,7 +22,7 @@ const STILL: f64 = 1.2;
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'r> {
     pub samples: &'r [Option<[f64; CHANNELS]>],
-    /// Samples a second.
+    /// How many samples a second has.
     pub rate: u32,
     /// Nominal frequency, in Hz.
     pub frequency_hz: f64,
@@ -34,7 +35,7 @@ pub struct Fault {
     pub begin: Option<usize>,
     /// The last measurement before that.
     pub before: Option<Measurands>,
-    /// At the operation.
+    /// The measurement at the operation of an element.
     pub at_operation: Option<Measurands>,
     /// The sample from which on no current is above those of before; `None` if it still flows.
     pub gone: Option<usize>,
@@ -73,10 +74,14 @@ impl Recorded<'_> {
         fault
     }
 
-    /// Measures each millisecond.
+    /// Shows what is measured each millisecond, as the task sees it.
     fn measure(&self, mut see: impl FnMut(usize, &Measured)) {
-        let mut measuring =
-            Measuring::new(self.rate, self.frequency_hz, VOLTAGE_V_MIN, CURRENT_A_MIN);
+        // Of transformers only elements want to know the kind.
+        let mut measuring = Measuring::new(
+            (self.rate, self.frequency_hz),
+            Transformers::Inductive,
+            (VOLTAGE_V_MIN, CURRENT_A_MIN),
+        );
         let step = (self.rate as usize / 1000).max(1);
         let mut missing = 0;
         for (number, sample) in self.samples.iter().enumerate() {

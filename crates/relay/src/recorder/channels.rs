@@ -9,7 +9,7 @@ use iec61850::stream::State;
 use substation::engine::Change;
 use substation::settings::{Entry, Relay, SignalKind};
 
-use crate::task::What;
+use crate::event::What;
 
 /// Changes that are kept; a relay that changes more in a record loses the first.
 const CHANGES_MAX: usize = 65_536;
@@ -60,7 +60,7 @@ impl Channels {
                 }
                 Entry::Trip(breaker) => (add(format!("order {breaker}"), publisher), None),
                 Entry::Reset(breaker) => (add(format!("reset {breaker}"), publisher), None),
-                Entry::Quality(_) | Entry::Unused => {
+                Entry::Group(_) | Entry::Quality(_) | Entry::Unused => {
                     (add(format!("{publisher} {number}"), publisher), None)
                 }
             });
@@ -101,7 +101,10 @@ impl Channels {
                     tell(is_false, value == Some(false));
                 }
             }
-            What::Refused(..) | What::Overrun(..) => {}
+            What::Change(Change::Group(_))
+            | What::Refused(..)
+            | What::GroupWanted(..)
+            | What::Overrun(..) => {}
         }
     }
 }

@@ -17,7 +17,7 @@ const PART: &str = "part";
 /// A record before it is in the folder.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Files {
-    /// Without ending.
+    /// The name of both files without what comes behind the last dot.
     pub(super) name: String,
     pub(super) configuration: String,
     pub(super) data: Vec<u8>,
@@ -56,10 +56,9 @@ impl Folder {
         let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
         let us = trigger_ns % 1_000_000_000 / 1000;
         let rate = rate.map_or(String::new(), |rate| format!("-{rate}Hz"));
-        format!(
-            "{}{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}_{us:06}Z{rate}",
-            self.prefix
-        )
+        let day = 10_000 * year + 100 * month + day;
+        let second = 10_000 * hour + 100 * minute + second;
+        format!("{}{day}T{second:06}_{us:06}Z{rate}", self.prefix)
     }
 
     /// Writes a record, all of it or nothing.

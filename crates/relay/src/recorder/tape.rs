@@ -2,8 +2,8 @@
 
 use substation::engine::Arrival;
 
+use crate::event::{Event, What};
 use crate::exchange::Outbox;
-use crate::task::{Event, What};
 
 /// Something on the tape.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Teller {
 impl Teller {
     pub(crate) fn push(&mut self, event: Event) {
         self.events.push(event);
-        if !matches!(event.what, What::Refused(..) | What::Overrun(..)) {
+        if !matches!(event.what, What::Refused(..) | What::GroupWanted(..) | What::Overrun(..)) {
             self.tape.push(Entry::Event(event));
         }
     }

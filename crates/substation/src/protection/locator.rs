@@ -35,7 +35,7 @@ const TRANSFORMERS: f64 = 0.01;
 /// Sine of the angle by which the currents of both ends may differ: 8 degrees.
 const ANGLE: f64 = 0.14;
 
-/// A line.
+/// The line whose faults are located, as it is built.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Positive sequence impedance of the whole line, primary, in ohm.
@@ -67,7 +67,7 @@ pub struct Location {
     pub method: Method,
 }
 
-/// One distance.
+/// The distance that one window of samples gives.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Distance {
     share: f64,
@@ -114,7 +114,7 @@ impl Locator {
         }
     }
 
-    /// Where the fault is; `None` if it was too short for an answer.
+    /// Where the fault is; `None` if it was too short for an answer, or may be anywhere.
     #[must_use]
     pub fn location(&self) -> Option<Location> {
         // What was seen last is seen best: the kind of a fault that grows is the later one.
@@ -133,12 +133,10 @@ impl Locator {
         let share = shares[shares.len() / 2];
         let apart = (shares[shares.len() - 1] - shares[0]) / 2.0;
         let of_fault = ANGLE * resistive[resistive.len() / 2];
-        Some(Location {
-            share,
-            uncertainty: apart + TRANSFORMERS * share.abs().max(0.1) + of_fault,
-            phases: last.phases,
-            method: last.method,
-        })
+        let uncertainty = apart + TRANSFORMERS * share.abs().max(0.1) + of_fault;
+        // One that may be anywhere on the line is no answer.
+        let Distance { phases, method, .. } = last;
+        (uncertainty <= 1.0).then_some(Location { share, uncertainty, phases, method })
     }
 
     fn distance(&self, recent: &Recent) -> Option<Distance> {

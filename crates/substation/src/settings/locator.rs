@@ -7,6 +7,7 @@ use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Angle, Number};
 
 use super::elements::OHMS;
+use super::model::Locator;
 use super::names::Names;
 use super::texts::{TEXT, known};
 use crate::protection::{Complex, Degrees, locator};
@@ -23,13 +24,6 @@ pub(super) static LOCATOR: Table = Table {
         key("length", Within(Number, 0.01, 2000.0), Required, "of the line, in km"),
     ],
 };
-
-/// A fault locator and the stream that it looks at.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Locator {
-    pub stream: String,
-    pub line: locator::Settings,
-}
 
 /// The locator, if there is one and it is right.
 pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> Option<Locator> {

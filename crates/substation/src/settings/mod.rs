@@ -37,12 +37,10 @@ use ::settings::table::Shape::Of;
 
 pub use host::{Host, Rotation, Thread, WhenDown};
 pub use keys::RELAY;
-pub use locator::Locator;
 pub use model::{
-    Element, Function, GooseControl, Groups, Mode, Pilot, Protection, Quantity, Relay, Signal,
-    SignalKind, Stream, SwitchOnto, SynchronisationNeeded,
+    Element, Function, GooseControl, Groups, Locator, Mode, Pilot, Protection, Quantity, Recorder,
+    Relay, Signal, SignalKind, Stream, SwitchOnto, SynchronisationNeeded,
 };
-pub use recorder::Recorder;
 pub use subscriptions::{Entry, Input, Subscription};
 pub use texts::{socket, visible};
 

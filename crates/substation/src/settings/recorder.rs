@@ -1,8 +1,6 @@
 //! Reads `recorder`: when the disturbance recorder (RDRE of IEC 61850-7-4) records, how much, and where
 //! its records go.
 
-use std::time::Duration;
-
 use ::settings::cursor::Mapping;
 use ::settings::table::Need::{Default, Optional};
 use ::settings::table::Shape::{Choice, Several, Whole, Within};
@@ -11,7 +9,7 @@ use ::settings::units::Dimension::{Size, Time};
 use iec61850::comtrade::Encoding;
 
 use super::goose::signal;
-use super::model::{Signal, SignalKind};
+use super::model::{Recorder, Signal, SignalKind};
 use super::names::Names;
 use super::texts::TEXT;
 
@@ -46,19 +44,6 @@ pub(super) static RECORDER: Table = Table {
         FORMATS,
     ],
 };
-
-/// A disturbance recorder.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Recorder {
-    pub folder: Option<String>,
-    pub before: Duration,
-    pub after: Duration,
-    pub length_max: Duration,
-    pub triggers: Vec<Signal>,
-    pub size_octets_max: u64,
-    pub keep: u64,
-    pub encoding: Encoding,
-}
 
 pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> Option<Recorder> {
     let map = top.mapping_or_empty("recorder")?;
