@@ -156,9 +156,10 @@ fn command(command: Command) -> Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Run { settings: path, interface, duration, json } => {
-            let mut relay = program::settings(&path, settings::read)?;
+            let text = program::text(&path, program::SETTINGS_OCTETS_MAX)?;
+            let mut relay = settings::read(&path, &text)?;
             relay.host.interface = interface.or(relay.host.interface);
-            run_it(&relay, duration, json)
+            run_it(&relay, &text, duration, json)
         }
         Command::Schema { kind } => {
             terminal::print_json(&format!("{:#}", kind.schema()));
@@ -196,9 +197,9 @@ fn command(command: Command) -> Result<Exit> {
     }
 }
 
-fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<Exit> {
+fn run_it(relay: &Relay, text: &str, duration: Option<Duration>, json: bool) -> Result<Exit> {
     let stop = program::stop()?;
-    let (totals, failure) = run(relay, duration, &stop)?;
+    let (totals, failure) = run(relay, text, duration, &stop)?;
     for warning in &totals.warnings {
         terminal::err!("qcrelay: warning: {warning}");
     }

@@ -21,6 +21,9 @@
 //! - `program`: what its programs do first and last.
 //! - `run`: a relay; `supervise`: the thread that may block, of all programs; `time`: all clocks.
 //! - `group`: who asks for another setting group; `control`: the socket through which users do.
+//! - `measurands`: what is measured of the grid, for people and other programs.
+//! - `recorder`: disturbances and faults, as records and reports.
+//! - `event`: what the task tells.
 //! - `records`, `lines`, `metrics`, `top`: what comes out.
 
 mod blame;
@@ -29,6 +32,7 @@ mod canary;
 mod cli;
 pub mod clock;
 mod control;
+mod event;
 mod exchange;
 #[cfg(test)]
 #[path = "../tests/support/goose.rs"]
@@ -39,6 +43,7 @@ mod ied;
 mod lines;
 mod links;
 mod malformed;
+mod measurands;
 mod merging;
 mod metrics;
 mod prepare;
@@ -46,6 +51,7 @@ mod program;
 mod publish;
 pub mod quorum;
 mod receive;
+mod recorder;
 mod records;
 mod refusals;
 mod run;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use os::packet::Link;
 
 use crate::blame::Cause;
+use crate::measurands::{self, Family};
 use crate::totals::{Totals, goose_counters, state_name, stream_counters};
 
 /// How long a client may take for its request, and for reading the answer.
@@ -43,12 +44,21 @@ fn answer(mut client: TcpStream, totals: &Totals) -> io::Result<()> {
     client.write_all(body.as_bytes())
 }
 
-/// Each metric without `qcrelay_`: its type in the exposition format, and its meaning with the unit.
-const FAMILIES: &[(&str, &str, &str)] = &[
+const FAMILIES: &[Family] = &[
     ("records_writing", "gauge", "Whether records reach their file (1) or not (0)."),
     ("records_lost_total", "counter", "Lines of records that were lost."),
     ("records_write_errors_total", "counter", "Writes of records that failed."),
     ("active_group", "gauge", "Number of the active setting group."),
+    (
+        "disturbance_records_total",
+        "counter",
+        "Disturbance records, by what became of them: written or lost.",
+    ),
+    (
+        "recorder_missed_total",
+        "counter",
+        "Samples and events that the disturbance recorder missed because its queue was full.",
+    ),
     ("interface_up", "gauge", "Whether the interface is up (1) or not (0)."),
     (
         "clock_synchronised",
@@ -118,13 +128,18 @@ const FAMILIES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// All metrics: of the relay, and of the grid.
+fn families() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().chain(measurands::FAMILIES)
+}
+
 /// All metrics in the text format 0.0.4 of Prometheus, the lines of each together.
 pub(crate) fn text(totals: &Totals) -> String {
     let mut samples: BTreeMap<&str, String> = BTreeMap::new();
     let mut line = |name: &str, labels: &[(&str, &str)], value: f64| {
         let labels: Vec<String> =
             labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
-        let family = FAMILIES.iter().find(|(family, kind, _)| {
+        let family = families().find(|(family, kind, _)| {
             let rest = name.strip_prefix(family);
             rest == Some("") || *kind == "summary" && matches!(rest, Some("_sum" | "_count"))
         });
@@ -141,6 +156,10 @@ pub(crate) fn text(totals: &Totals) -> String {
         line("records_lost_total", &[], records.lost as f64);
         line("records_write_errors_total", &[], records.write_errors as f64);
     }
+    let (written, lost) = totals.disturbances;
+    line("disturbance_records_total", &[("what", "written")], written as f64);
+    line("disturbance_records_total", &[("what", "lost")], lost as f64);
+    line("recorder_missed_total", &[], totals.task.recorder_missed as f64);
     line("clock_synchronised", &[], f64::from(u8::from(totals.clock.is_synchronised)));
     for (name, (state, counters)) in &totals.streams {
         let is_valid = state_name(*state) == "valid";
@@ -157,6 +176,11 @@ pub(crate) fn text(totals: &Totals) -> String {
             let labels = [&[("stream", name.as_str())], &labels[..]].concat();
             line("sample_last_refused_info", &labels, 1.0);
         }
+    }
+    for (name, measurands) in &totals.measurands {
+        measurands::each(measurands.as_ref(), |family, of, value| {
+            line(family, &[("stream", name), ("of", of)], value);
+        });
     }
     for (name, (liveness, counters)) in &totals.subscriptions {
         let is_alive = *liveness == iec61850::goose::Liveness::Alive;
@@ -213,7 +237,7 @@ pub(crate) fn text(totals: &Totals) -> String {
         line("seconds_sum", &[("of", name)], times.all.mean() * times.all.len() as f64 / 1e9);
     }
     let mut out = String::new();
-    for (name, kind, meaning) in FAMILIES {
+    for (name, kind, meaning) in families() {
         if let Some(samples) = samples.get(name) {
             let _infallible = write!(
                 out,
@@ -299,6 +323,7 @@ subscriptions:
         totals.reclosing("AR", State::Closing);
         totals.reclosing("AR", State::Lockout(Reason::ShotsUsed));
         refuse_one(&mut totals);
+        totals.measurands.values_mut().for_each(|of| *of = Some(measurands::tests::some()));
         totals.receive.samples(&[], iec61850::SampleTime::ZERO, &[0; 9], |_| {});
         let text = text(&totals);
         assert!(text.ends_with('\n'), "the last line ends");
@@ -337,7 +362,7 @@ subscriptions:
             assert!(series.insert((name, labels)), "twice: {line}");
         }
         // Each of the table is here, so that each was checked.
-        assert_eq!(families.len(), FAMILIES.len(), "{families:?}");
+        assert_eq!(families.len(), super::families().count(), "{families:?}");
         assert_eq!(helps.len(), types.len());
         let misfit = "qcrelay_samples_refused_total{stream=\"s \\\\ \\\"1\",field=\"confRev\"} 1\n";
         assert!(text.contains(misfit), "{text}");

@@ -18,7 +18,7 @@ use settings::units::{self, Dimension};
 use settings::{Fault, Problems};
 use terminal::exit::Exit;
 
-const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
+pub(crate) const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
 
 /// An error that does not mean that something is missing on this host.
 #[derive(Debug)]

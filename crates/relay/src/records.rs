@@ -1,15 +1,39 @@
 //! The sequence of events and the windows of measurements, as one JSON object a line.
 
+use os::clock::ClockState;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use substation::engine::Change;
 use substation::protection::PhaseSet;
 use substation::protection::reclosing::{Reason, State};
 use substation::settings::{Entry, Relay};
 
+use crate::clock;
+use crate::event::{Event, What};
 use crate::group::By;
-use crate::task::{Event, What};
 use crate::time;
 use crate::totals::{liveness_name, state_name};
+
+/// The first line: which program runs with which settings, and whether this host lets it act in time.
+pub(crate) fn begin(relay: &str, settings: &str, warnings: &[String]) -> Value {
+    let kernel = std::fs::read_to_string("/proc/version").unwrap_or_default();
+    let hash = Sha256::digest(settings);
+    json!({
+        "begin": relay,
+        "version": env!("CARGO_PKG_VERSION"),
+        "settings_sha256": hash.iter().map(|octet| format!("{octet:02x}")).collect::<String>(),
+        "realtime": warnings.is_empty(),
+        "warnings": warnings,
+        "kernel": kernel.trim(),
+    })
+}
+
+/// A line with what its time is worth: as the kernel sees its clock, and as stamps of GOOSE have it.
+pub(crate) fn with_clock(mut line: Value, clock: &ClockState) -> Value {
+    line["clock_synchronised"] = (clock.is_synchronised && !clock.has_failed).into();
+    line["time_quality"] = clock::quality(clock).into();
+    line
+}
 
 /// Names behind the numbers of events.
 #[derive(Debug)]

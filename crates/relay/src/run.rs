@@ -11,21 +11,23 @@ use hdrhistogram::Histogram;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
-use serde_json::json;
+use serde_json::{Value, json};
 use substation::engine::Change;
 use substation::settings::{Relay, Thread};
 
 use crate::canary;
 use crate::control::Control;
+use crate::event::{Event, What};
 use crate::exchange::{Collector, exchange, histogram, outbox};
 use crate::ied::{Live, Served};
 use crate::lines::Lines;
 use crate::links::Watched;
 use crate::receive::{self, Receiver};
-use crate::records::Names;
+use crate::recorder::{Recorder, Teller};
+use crate::records::{self, Names};
 use crate::refusals::Refusals;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
-use crate::task::{self, Event, PERIOD, SharedState, Task, What};
+use crate::task::{self, PERIOD, SharedState, Task};
 use crate::totals::Totals;
 use crate::{clock, metrics, prepare, time};
 
@@ -40,10 +42,11 @@ const HEAD_START: Duration = Duration::from_millis(20);
 /// Length of the windows whose maxima are recorded.
 const WINDOW: Duration = Duration::from_secs(20);
 
-/// Runs a relay until `stop`, or for `duration`; returns all that was measured, and why it ended
+/// Runs a relay, with settings of this text, until `stop` or for `duration`; returns all that was measured, and why it ended
 /// before its time, if it did. An error is what is missing on this host.
 pub(crate) fn run(
     relay: &Relay,
+    text: &str,
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<(Totals, Option<String>)> {
@@ -69,6 +72,8 @@ pub(crate) fn run(
     let (to_task, samples) = RingBuffer::new(samples_max(relay));
     let (messages_to_task, messages) = RingBuffer::new(MESSAGES_MAX);
     let (events, events_out) = outbox(EVENTS_MAX);
+    let (tape, tape_out) = outbox(samples_max(relay) * 2 + EVENTS_MAX);
+    let recorder = Recorder::start(relay, tape_out)?;
     let (received, receive_out) = exchange(receive::ReceiveFigures::default);
     let (done, task_out) = exchange(|| {
         task::TaskFigures::new(relay.protection.streams.len(), relay.subscriptions.len())
@@ -77,7 +82,8 @@ pub(crate) fn run(
     let shared = SharedState::default();
     shared.groups.tell(relay.protection.groups.active, None, None);
     let receiver = Receiver::new(relay, to_task, messages_to_task, received);
-    let task = Task::new(relay, (&goose, &shared), (samples, messages), events, done);
+    let task =
+        Task::new(relay, (&goose, &shared), (samples, messages), Teller { events, tape }, done);
     let clock_quality = clock::quality(&os::clock::state().unwrap_or_default());
     let live = Live::new(relay, time::common(), clock_quality);
     let served = clients.map(|listener| Served::start(relay, live, listener)).transpose()?;
@@ -87,6 +93,7 @@ pub(crate) fn run(
         names: Names::of(relay),
         refusals: Refusals::default(),
         records,
+        recorder,
         events: events_out,
         received: receive_out,
         done: task_out,
@@ -98,6 +105,9 @@ pub(crate) fn run(
         control,
         groups: relay.protection.groups.count(),
         window: Instant::now(),
+        text,
+        stop,
+        failure: None,
     };
     watch.collect();
     let begin = time::own().plus(HEAD_START);
@@ -144,6 +154,7 @@ struct RelayWatch<'s> {
     names: Names,
     refusals: Refusals,
     records: Lines,
+    recorder: Recorder,
     events: Consumer<Event>,
     received: Collector<receive::ReceiveFigures>,
     done: Collector<task::TaskFigures>,
@@ -159,10 +170,17 @@ struct RelayWatch<'s> {
     served: Option<Served>,
     /// Since when maxima are those of this window.
     window: Instant,
+    /// The text of the settings.
+    text: &'s str,
+    stop: &'s AtomicBool,
+    /// Why the relay ends before its time, if an interface is a reason.
+    failure: Option<String>,
 }
 
 impl Watch for RelayWatch<'_> {
     fn begun(&mut self, warnings: Vec<String>) {
+        let begin = records::begin(&self.totals.relay, self.text, &warnings);
+        self.add(begin);
         if let Some(served) = &mut self.served {
             served.change(|live| {
                 live.is_host_limited = !warnings.is_empty();
@@ -181,23 +199,25 @@ impl Watch for RelayWatch<'_> {
             if let What::Change(Change::Reclosing(element, state, _)) = event.what {
                 self.totals.reclosing(self.names.element(element), state);
             }
-            self.records.add(self.names.line(&event));
+            let line = records::with_clock(self.names.line(&event), &self.totals.clock);
+            self.records.add(line);
             if let Some(served) = &mut self.served {
                 served.change(|live| live.take(&event));
             }
         }
-        let (records, now_ns) = (&mut self.records, time::common().ns());
-        self.refusals.look(Instant::now(), &self.totals, |mut line| {
-            line["realtime_ns"] = now_ns.into();
-            records.add(line);
-        });
+        self.look_at_recorder(is_last);
+        let mut refused = Vec::new();
+        self.refusals.look(Instant::now(), &self.totals, |line| refused.push(line));
+        refused.into_iter().for_each(|line| self.add(line));
         let failure = self.look_at_links();
+        self.failure = self.failure.take().or_else(|| failure.clone());
         if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
             self.window = Instant::now();
             let window = self.totals.close_window();
-            self.records.add(json!({"window": window, "realtime_ns": time::common().ns()}));
+            self.add(json!({"window": window}));
         }
         if is_last {
+            self.add(self.end());
             self.records.finish();
         } else {
             self.records.write();
@@ -227,11 +247,51 @@ impl RelayWatch<'_> {
         }
         self.shared.clock_quality.store(clock_quality, Ordering::Relaxed);
         self.received.collect(|sheet| totals.receive(sheet));
-        self.done.collect(|sheet| totals.task(sheet));
+        let mut is_measured = false;
+        self.done.collect(|sheet| {
+            totals.task(sheet);
+            is_measured = true;
+        });
+        if let Some(served) = self.served.as_mut().filter(|_| is_measured) {
+            served.change(|live| {
+                live.measure(totals.measurands.values(), time::common());
+                true
+            });
+        }
         self.lateness.collect(|lateness| totals.absorb("canary", lateness));
         totals.active_group = self.shared.groups.active();
         let kernel = self.sampled_values.kernel_counters().unwrap_or_default();
         totals.kernel_dropped += u64::from(kernel.dropped);
+    }
+
+    /// Adds a line of now to the records.
+    fn add(&mut self, mut line: Value) {
+        line["realtime_ns"] = time::common().ns().into();
+        self.records.add(records::with_clock(line, &self.totals.clock));
+    }
+
+    /// The last line, with the reason.
+    fn end(&self) -> Value {
+        let reason = match &self.failure {
+            Some(failure) => failure.as_str(),
+            None if self.stop.load(Ordering::Relaxed) => "interrupted",
+            None => "its duration is over, or a thread has ended",
+        };
+        json!({"end": self.totals.relay, "reason": reason})
+    }
+
+    /// What is recorded of disturbances.
+    fn look_at_recorder(&mut self, is_last: bool) {
+        if is_last {
+            self.recorder.finish();
+        }
+        let reports: Vec<_> = self.recorder.reports().collect();
+        reports.into_iter().for_each(|report| self.add(report));
+        let account = self.recorder.account();
+        if let Some(warning) = account.take_warning() {
+            terminal::err!("qcrelay: warning: {warning}");
+        }
+        self.totals.disturbances = (account.written(), account.lost());
     }
 
     /// Why the relay ends, if an interface is a reason.
@@ -242,9 +302,9 @@ impl RelayWatch<'_> {
             failure = failure.or(ended);
             let (Some(link), interface) = (changed, &watched.interface) else { continue };
             self.totals.links.insert(interface.clone(), link);
-            let now_ns = time::common().ns();
-            let line = json!({"interface": interface, "state": link.name(), "realtime_ns": now_ns});
-            self.records.add(line);
+            let mut line = json!({"interface": interface, "state": link.name()});
+            line["realtime_ns"] = time::common().ns().into();
+            self.records.add(records::with_clock(line, &self.totals.clock));
         }
         failure
     }

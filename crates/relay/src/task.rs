@@ -6,20 +6,23 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use iec61850::SampleTime;
-use iec61850::goose::{self, Liveness, Refusal};
+use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, MacAddress, UtcTime};
 use quorum::CommonTime;
 use rtrb::Consumer;
-use substation::engine::{Arrival, Change, Engine};
+use substation::engine::{Arrival, Engine};
+use substation::protection::Measurands;
 use substation::settings::Relay;
 
-use crate::blame::{Cause, Evidence, cause};
+use crate::blame::{Evidence, cause};
 use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
-use crate::exchange::{Filler, Outbox, histogram, record};
-use crate::group::{self, By, GroupBoard, Wish};
+use crate::event::{Event, What};
+use crate::exchange::{Filler, histogram, record};
+use crate::group::{self, GroupBoard, Wish};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
+use crate::recorder::Teller;
 use crate::subscribed::{Order, Subscribed};
 use crate::time;
 use os::packet::PacketSocket;
@@ -27,29 +30,6 @@ use os::packet::PacketSocket;
 /// Time between two cycles.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 const HAND_OVER_CYCLES: u64 = 250;
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Event {
-    pub(crate) at: CommonTime,
-    pub(crate) what: What,
-}
-
-/// What happened; numbers are places in the order of the names.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum What {
-    /// An element, a breaker or a stream.
-    Change(Change),
-    /// Whether a publisher is heard.
-    Publisher(usize, Liveness),
-    /// A value of a publisher: subscription, entry, value.
-    Value(usize, usize, Option<bool>),
-    /// A message that says it is of a publisher was refused: the first of a run.
-    Refused(usize, Refusal),
-    /// Another setting group was asked for, by its number from 1, and by whom.
-    GroupWanted(u8, By),
-    /// A cycle ended too late.
-    Overrun(Cause, Evidence),
-}
 
 /// Measurements of the task; counters are since the begin.
 #[derive(Debug)]
@@ -62,6 +42,8 @@ pub(crate) struct TaskFigures {
     pub(crate) age: Histogram<u64>,
     pub(crate) counters: Counters,
     pub(crate) streams: Vec<(State, stream::Counters)>,
+    /// Of each stream, while it is valid.
+    pub(crate) measurands: Vec<Option<Measurands>>,
     pub(crate) subscriptions: Vec<(Liveness, goose::Counters)>,
 }
 
@@ -73,6 +55,7 @@ impl TaskFigures {
             age: histogram(),
             counters: Counters::default(),
             streams: vec![(State::Waiting, stream::Counters::default()); streams],
+            measurands: vec![None; streams],
             subscriptions: vec![(Liveness::Waiting, goose::Counters::default()); subscriptions],
         }
     }
@@ -99,7 +82,7 @@ pub(crate) struct Task<'t> {
     samples: Consumer<Arrival>,
     goose: Consumer<GooseFrame>,
     bus: &'t PacketSocket,
-    events: Outbox<Event>,
+    events: Teller,
     figures: Filler<TaskFigures>,
     shared: &'t SharedState,
     /// The setting group that a message selects now.
@@ -117,6 +100,8 @@ pub(crate) struct Counters {
     pub(crate) unsent: u64,
     /// Events that found their queue full.
     pub(crate) events_lost: u64,
+    /// Samples and events that found the tape of the recorder full.
+    pub(crate) recorder_missed: u64,
     /// Cycles that ended too late, by cause.
     pub(crate) overruns: [u64; 3],
 }
@@ -126,7 +111,7 @@ impl<'t> Task<'t> {
         relay: &Relay,
         (bus, shared): (&'t PacketSocket, &'t SharedState),
         (samples, goose): (Consumer<Arrival>, Consumer<GooseFrame>),
-        events: Outbox<Event>,
+        events: Teller,
         figures: Filler<TaskFigures>,
     ) -> Self {
         let subscribed = Subscribed::of(relay);
@@ -188,7 +173,9 @@ impl<'t> Task<'t> {
         for _ in 0..self.samples.slots() {
             let Ok(arrival) = self.samples.pop() else { break };
             record(&mut self.figures.sheet.age, now.since(arrival.at));
-            self.engine.sample(&arrival);
+            if self.engine.sample(&arrival) {
+                self.events.sample(&arrival);
+            }
         }
         for _ in 0..self.goose.slots() {
             let Ok(frame) = self.goose.pop() else { break };
@@ -289,9 +276,16 @@ impl<'t> Task<'t> {
 
     fn fill(&mut self) {
         let sheet = &mut self.figures.sheet;
-        sheet.counters = Counters { events_lost: self.events.lost, ..self.counters };
+        sheet.counters = Counters {
+            events_lost: self.events.events.lost,
+            recorder_missed: self.events.tape.lost,
+            ..self.counters
+        };
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);
+        }
+        for (to, measurands) in sheet.measurands.iter_mut().zip(self.engine.measurands()) {
+            *to = measurands;
         }
         let known = self.subscribed.iter().zip(&self.known);
         for (to, (subscribed, (liveness, _))) in sheet.subscriptions.iter_mut().zip(known) {

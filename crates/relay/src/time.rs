@@ -49,6 +49,12 @@ impl Now {
         Self { common: common(), own: own() }
     }
 
+    /// The common time of an own time.
+    pub(crate) const fn common_at(self, own: SampleTime) -> CommonTime {
+        let age_ns = self.own.ns() as i64 - own.ns() as i64;
+        CommonTime::from_ns(self.common.ns().saturating_sub_signed(age_ns))
+    }
+
     /// The own time at which the kernel stamped something with common time; nothing comes later than
     /// now.
     pub(crate) const fn own_at(self, stamp: CommonTime) -> SampleTime {

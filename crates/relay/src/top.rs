@@ -1,5 +1,7 @@
 //! The metrics of a running relay in the terminal, once a second.
 
+mod grid;
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -31,14 +33,17 @@ const STATES: [&str; 5] = [
     "stream_valid{",
 ];
 
-/// What a person wants to see of it: states, counters that are not zero, times in microseconds.
+/// What a person wants to see of it: what is measured of the grid, states, counters that are not zero, times in microseconds.
 #[must_use]
 pub fn page(metrics: &str) -> String {
-    let mut page = String::new();
+    let (mut grid, mut page) = (grid::Grid::default(), String::new());
     for line in metrics.lines().filter(|line| !line.starts_with('#')) {
         let Some((name, value)) = line.rsplit_once(' ') else { continue };
         let name = name.trim_start_matches("qcrelay_");
         let Ok(number) = value.parse::<f64>() else { continue };
+        if grid.take(name, number) {
+            continue;
+        }
         let shown = match name.starts_with("seconds{") {
             true => format!("{:>14.1} us", number * 1e6),
             false if number == 0.0 && !STATES.iter().any(|state| name.starts_with(state)) => {
@@ -48,7 +53,7 @@ pub fn page(metrics: &str) -> String {
         };
         page.push_str(&format!("{shown:<18} {name}\n"));
     }
-    page
+    grid.page() + &page
 }
 
 #[cfg(test)]

@@ -8,12 +8,14 @@ use iec61850::stream::{self, State};
 use os::clock::ClockState;
 use os::packet::Link;
 use serde_json::{Value, json};
+use substation::protection::Measurands;
 use substation::protection::reclosing::State as Cycling;
 use substation::settings::{Function, Relay};
 
 use crate::blame::Cause;
 use crate::exchange::histogram;
 use crate::lines::Account;
+use crate::measurands;
 use crate::{receive, task};
 
 #[derive(Debug)]
@@ -69,6 +71,8 @@ pub(crate) struct Totals {
     pub(crate) kernel_dropped: u64,
     pub(crate) task: task::Counters,
     pub(crate) streams: BTreeMap<String, (State, stream::Counters)>,
+    /// What is measured of each stream, while it is valid.
+    pub(crate) measurands: BTreeMap<String, Option<Measurands>>,
     pub(crate) subscriptions: BTreeMap<String, (Liveness, goose::Counters)>,
     /// Number of the active setting group, from 1.
     pub(crate) active_group: u8,
@@ -79,6 +83,8 @@ pub(crate) struct Totals {
     pub(crate) links: BTreeMap<String, Link>,
     /// If records are written.
     pub(crate) records: Option<Account>,
+    /// Disturbance records that were written, and that were lost.
+    pub(crate) disturbances: (u64, u64),
     /// What stands in the way of acting in time.
     pub(crate) warnings: Vec<String>,
 }
@@ -87,6 +93,7 @@ impl Totals {
     pub(crate) fn new(relay: &Relay) -> Self {
         let names = ["receive", "age", "wakeup", "task", "canary"];
         let streams = relay.protection.streams.keys();
+        let measurands = streams.clone().map(|name| (name.clone(), None)).collect();
         let subscriptions = relay.subscriptions.keys();
         Self {
             relay: relay.name.clone(),
@@ -97,6 +104,7 @@ impl Totals {
             streams: streams
                 .map(|name| (name.clone(), (State::Waiting, stream::Counters::default())))
                 .collect(),
+            measurands,
             subscriptions: subscriptions
                 .map(|name| (name.clone(), (Liveness::Waiting, goose::Counters::default())))
                 .collect(),
@@ -111,6 +119,7 @@ impl Totals {
             clock: ClockState::default(),
             links: BTreeMap::new(),
             records: None,
+            disturbances: (0, 0),
             warnings: Vec::new(),
         }
     }
@@ -140,6 +149,9 @@ impl Totals {
         for (to, from) in self.streams.values_mut().zip(&sheet.streams) {
             *to = *from;
         }
+        for (to, from) in self.measurands.values_mut().zip(&sheet.measurands) {
+            *to = *from;
+        }
         for (to, from) in self.subscriptions.values_mut().zip(&sheet.subscriptions) {
             *to = *from;
         }
@@ -161,6 +173,7 @@ impl Totals {
                 Value::Null,
                 |last| json!({"field": last.field, "expected": last.expected, "got": last.got}),
             );
+            labelled["measurands"] = measurands::json(self.measurands[name].as_ref());
             (name, labelled)
         });
         let subscriptions = self.subscriptions.iter().map(|(name, (liveness, counters))| {
@@ -209,6 +222,11 @@ impl Totals {
                 "writing": records.is_writing,
                 "warning": records.warning,
             })),
+            "recorder": {
+                "written": self.disturbances.0,
+                "lost": self.disturbances.1,
+                "missed": task.recorder_missed,
+            },
             "warnings": self.warnings,
         })
     }

@@ -70,7 +70,7 @@ fn run(
     let mut engine = Engine::new(&relay.protection);
     let unit = MergingUnit::new(1, Some(fault_at_s), frequency_hz);
     let mut changes = Vec::with_capacity(4096);
-    let mut asked = 0;
+    let (mut asked, mut shown) = (0, 0);
     for number in 0..RATE * 3 / 2 {
         let now = SampleTime::of_sample(number.into(), RATE);
         let frame = unit.frame(number);
@@ -84,9 +84,15 @@ fn run(
         }
         if number % 4 == 0 {
             changes.extend(engine.step(now).iter().map(|change| (number, *change)));
+            // Shown four times a second; what is not valid shows nothing of before.
+            let is_shown = engine.measurands().next().is_some_and(|of| of.is_some());
+            let is_valid = engine.counters().next().is_some_and(|of| of.0 == State::Valid);
+            assert!(is_valid || !is_shown, "at {number}");
+            shown += u32::from(is_shown);
         }
         asked += ASKED.with(Cell::get) - before;
     }
+    assert!(shown > 0, "something is measured");
     (changes, asked)
 }
 

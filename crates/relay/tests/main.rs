@@ -14,6 +14,7 @@ mod peers;
 mod process_bus;
 mod quorum;
 mod reclosing;
+mod recorder;
 mod relay;
 mod support;
 mod teleprotection;

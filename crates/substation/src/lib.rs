@@ -13,6 +13,7 @@
 
 pub mod decider;
 pub mod engine;
+pub mod fault;
 pub mod protection;
 pub mod settings;
 pub mod waveform;

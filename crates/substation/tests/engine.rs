@@ -89,7 +89,9 @@ fn trips(block: bool, samples: impl Fn(u32) -> Vec<Arrival>) -> [bool; 2] {
     }
     let mut tripped = [false; 2];
     for number in 0..RATE / 2 {
-        samples(number).iter().for_each(|arrival| engine.sample(arrival));
+        samples(number).iter().for_each(|arrival| {
+            engine.sample(arrival);
+        });
         if number % 4 == 0 {
             for change in engine.step(SampleTime::of_sample(number.into(), RATE)) {
                 if let Change::Trip(breaker, true) = change {

@@ -5,6 +5,7 @@
 
 pub mod cases;
 pub mod line;
+pub mod locate;
 pub mod page;
 pub mod relay;
 pub mod sets;

@@ -110,6 +110,12 @@ impl Kind {
         })
     }
 
+    /// Whether a phase, by its place, is in it.
+    #[must_use]
+    pub fn has(self, phase: usize) -> bool {
+        self.branches().row(phase).iter().any(|joined| *joined != 0.0)
+    }
+
     /// Whether current flows to earth.
     #[must_use]
     pub const fn is_to_earth(self) -> bool {

@@ -8,6 +8,7 @@ use clap::Parser;
 use terminal::exit::Exit;
 use terminal::exit_code;
 use type_tests::cases::Case;
+use type_tests::locate;
 use type_tests::page::page;
 use type_tests::sets::SETS;
 
@@ -53,7 +54,11 @@ fn main() -> ExitCode {
         shown.push((set, set.run(0..arguments.cases)));
     }
     let is_wrong = shown.iter().any(|(_, shown)| !shown.wrong.is_empty());
-    let page = page(&shown);
+    let mut page = page(&shown);
+    if arguments.set.is_none() {
+        terminal::err!("type-tests: {} faults to be located", arguments.cases);
+        page.push_str(&locate::section(&locate::study(0..arguments.cases)));
+    }
     match arguments.page {
         None => terminal::out!("{page}"),
         Some(path) => {

@@ -36,6 +36,8 @@ pub struct Analog {
     pub name: String,
     /// Phase, if it is of one.
     pub phase: String,
+    /// What of the circuit it is measured on (`ccbm`).
+    pub component: String,
     pub unit: String,
     /// What a number in the data is multiplied by.
     pub factor: f64,
@@ -53,6 +55,8 @@ pub struct Analog {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Digital {
     pub name: String,
+    /// What of the circuit it is about (`ccbm`).
+    pub component: String,
     /// Its state when all is well.
     pub normal: bool,
 }
@@ -224,8 +228,8 @@ fn analog(lines: &mut Lines<'_>, revision: Revision) -> Result<Analog, ComtradeE
         }
         is_primary = line[12].eq_ignore_ascii_case("p");
     }
-    let [name, phase, unit] = [line[1], line[2], line[4]].map(str::to_owned);
-    Ok(Analog { name, phase, unit, factor, offset, skew_us, ratio, is_primary })
+    let [name, phase, component, unit] = [1, 2, 3, 4].map(|field| line[field].to_owned());
+    Ok(Analog { name, phase, component, unit, factor, offset, skew_us, ratio, is_primary })
 }
 
 fn digital(lines: &mut Lines<'_>) -> Result<Digital, ComtradeError> {
@@ -233,7 +237,9 @@ fn digital(lines: &mut Lines<'_>) -> Result<Digital, ComtradeError> {
     let (Some(name), Some(state)) = (line.get(1), line.last()) else {
         return Err(lines.wrong("a digital channel has at least a number, a name and a state"));
     };
-    Ok(Digital { name: (*name).into(), normal: *state == "1" })
+    // Records of 1991 have no such field.
+    let component = if line.len() > 4 { line[3] } else { "" };
+    Ok(Digital { name: (*name).into(), component: component.into(), normal: *state == "1" })
 }
 
 /// The rates, and the number of all samples.

@@ -1,22 +1,25 @@
-//! Fault records as relays write them: COMTRADE of 1991, 1999 and 2013 (IEEE C37.111, IEC
+//! Fault records, read as relays write them and written: COMTRADE of 1991, 1999 and 2013 (IEEE C37.111, IEC
 //! 60255-24), in ASCII and binary of 16 and 32 bits and floats.
 //!
 //! A record is a configuration (`.cfg`) and data (`.dat`), or a combined file (`.cff`) that contains
 //! both. What comes out is analog channels in the units of the record, primary or secondary as it
 //! says, digital channels, and the time of each sample; [`resample`] puts a channel at another rate, as
 //! a merging unit would have sent it, [`resample_sections`] one with several rates, and [`evenly`] one
-//! whose samples have stamps but no rate. Header and information are not read.
+//! whose samples have stamps but no rate. Header and information are not read. Written is
+//! revision 2013.
 
 mod combined;
 mod configuration;
 mod data;
 mod resample;
 mod sections;
+mod write;
 
 pub use configuration::{Analog, Configuration, Digital, Encoding, Rate, Revision};
 pub use data::Record;
 pub use resample::{evenly, resample};
 pub use sections::resample_sections;
+pub use write::{TimeQuality, date, date_and_time};
 
 use std::fmt;
 

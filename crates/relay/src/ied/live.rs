@@ -8,9 +8,11 @@ use iec61850::stream::State;
 use iec61850::wire::{Quality, UtcTime, Value, Width};
 use quorum::CommonTime;
 use substation::engine::Change;
+use substation::protection::measurands::{Measurands, Power};
+use substation::protection::{Complex, Degrees};
 use substation::settings::{Entry, Mode, Relay};
 
-use crate::task::{Event, What};
+use crate::event::{Event, What};
 
 /// Something that changes, and since when it is as it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -44,27 +46,6 @@ struct Breaker {
     is_closed: Since<Option<bool>>,
 }
 
-/// A phasor in magnitude and angle.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Polar {
-    /// RMS, in A or V.
-    pub(crate) magnitude: f32,
-    /// In degrees, against the voltage of the first phase.
-    pub(crate) angle_deg: f32,
-}
-
-/// What is measured of a stream; what is not known has invalid quality.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Measurands {
-    pub(crate) currents: Option<[Polar; 3]>,
-    pub(crate) voltages: Option<[Polar; 3]>,
-    /// Of all phases, in W.
-    pub(crate) active_w: Option<f32>,
-    /// Of all phases, in var.
-    pub(crate) reactive_var: Option<f32>,
-    pub(crate) frequency_hz: Option<f32>,
-}
-
 /// A relay at one moment. Numbers are places in the order of the names.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Live {
@@ -77,8 +58,8 @@ pub(crate) struct Live {
     streams: Vec<Since<State>>,
     elements: Vec<Element>,
     breakers: Vec<Breaker>,
-    /// Of each stream, and when they were measured.
-    measurands: Vec<Since<Measurands>>,
+    /// Of each stream, and when they were measured; none without what can be trusted.
+    measurands: Vec<Since<Option<Measurands>>>,
     /// The breaker of each entry of each subscription.
     positions: Vec<Vec<Option<usize>>>,
 }
@@ -140,7 +121,7 @@ impl Live {
                 })
                 .collect(),
             breakers: vec![Breaker { is_tripped: off, is_closed: unknown }; breakers.len()],
-            measurands: vec![Since { value: Measurands::default(), at: begin }; streams.len()],
+            measurands: vec![Since { value: None, at: begin }; streams.len()],
             positions: subscriptions
                 .map(|subscription| subscription.entries.iter().map(position).collect())
                 .collect(),
@@ -165,10 +146,16 @@ impl Live {
         }
     }
 
-    /// Takes in what was measured of a stream.
-    #[cfg_attr(not(test), expect(dead_code, reason = "figures of the task have no measurands"))]
-    pub(crate) fn measure(&mut self, stream: usize, measured: Measurands, at: CommonTime) {
-        self.measurands[stream] = Since { value: measured, at: self.stamp(at) };
+    /// Takes in what was measured of each stream, in the order of their names.
+    pub(crate) fn measure<'m>(
+        &mut self,
+        measured: impl Iterator<Item = &'m Option<Measurands>>,
+        at: CommonTime,
+    ) {
+        let at = self.stamp(at);
+        for (known, value) in self.measurands.iter_mut().zip(measured) {
+            *known = Since { value: *value, at };
+        }
     }
 
     const fn stamp(&self, at: CommonTime) -> UtcTime {
@@ -204,13 +191,17 @@ impl Live {
                 (vec![double_point(value)], value.is_some(), at)
             }
             Source::Current(n, phase) => {
-                self.measured(n, |m| m.currents.map(|currents| polar(currents[phase])), 2)
+                self.measured(n, |m| m.currents.map(|currents| polar(currents.phases[phase])), 2)
             }
             Source::Voltage(n, phase) => {
-                self.measured(n, |m| m.voltages.map(|voltages| polar(voltages[phase])), 2)
+                self.measured(n, |m| m.voltages.map(|voltages| polar(voltages.phases[phase])), 2)
             }
-            Source::ActivePower(n) => self.measured(n, |m| m.active_w.map(float), 1),
-            Source::ReactivePower(n) => self.measured(n, |m| m.reactive_var.map(float), 1),
+            Source::ActivePower(n) => {
+                self.measured(n, |m| total(m).map(|power| float(power.active_w())), 1)
+            }
+            Source::ReactivePower(n) => {
+                self.measured(n, |m| total(m).map(|power| float(power.reactive_var())), 1)
+            }
             Source::Frequency(n) => self.measured(n, |m| m.frequency_hz.map(float), 1),
         };
         let validity = if is_good { Quality::GOOD } else { Quality::INVALID };
@@ -233,7 +224,7 @@ impl Live {
     ) -> (Vec<Value>, bool, UtcTime) {
         let Since { value, at } = &self.measurands[stream];
         let is_valid = self.streams[stream].value == State::Valid;
-        match read(value) {
+        match value.as_ref().and_then(read) {
             Some(values) => (values, is_valid, *at),
             None => (vec![Value::Float32(0.0); count], false, *at),
         }
@@ -267,17 +258,24 @@ fn double_point(is_closed: Option<bool>) -> Value {
     Value::BitString(vec![bits], 6)
 }
 
-fn polar(phasor: Polar) -> Vec<Value> {
-    vec![Value::Float32(phasor.magnitude), Value::Float32(phasor.angle_deg)]
+/// The power of all phases together.
+fn total(measurands: &Measurands) -> Option<Power> {
+    measurands.power()?.into_iter().find_map(|(of, power)| (of == "total").then_some(power))
 }
 
-fn float(value: f32) -> Vec<Value> {
-    vec![Value::Float32(value)]
+fn polar(phasor: Complex) -> Vec<Value> {
+    vec![Value::Float32(phasor.norm() as f32), Value::Float32(phasor.angle_deg() as f32)]
+}
+
+fn float(value: f64) -> Vec<Value> {
+    vec![Value::Float32(value as f32)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use substation::protection::Sequence;
+    use substation::protection::measurands::Quantities;
     use substation::settings;
 
     const TEXT: &str = "
@@ -352,8 +350,18 @@ subscriptions:
         let mut live = live("on");
         let (power, zero) = (Source::ActivePower(1), Value::Float32(0.0));
         assert_eq!(seen(&live, power), (zero.clone(), INVALID, 1));
-        let measured = Measurands { active_w: Some(5.0), ..Measurands::default() };
-        live.measure(1, measured, second(7));
+        // 1 V and 5 A in phase A, and a frequency that was not measured.
+        let quantities = |ampere: f64| Quantities {
+            phases: [Complex::new(ampere, 0.0), Complex::ZERO, Complex::ZERO],
+            residual: Complex::ZERO,
+            sequence: Sequence::default(),
+        };
+        let measured = Measurands {
+            currents: Some(quantities(5.0)),
+            voltages: Some(quantities(1.0)),
+            frequency_hz: None,
+        };
+        live.measure([None, Some(measured)].iter(), second(7));
         assert_eq!(seen(&live, power), (Value::Float32(5.0), INVALID, 7));
         take(&mut live, 8, What::Change(Change::Stream(1, State::Valid)));
         assert_eq!(seen(&live, power), (Value::Float32(5.0), GOOD, 7));

@@ -21,7 +21,7 @@ use iec61850::stream::{Counters, State};
 
 use crate::protection::reclosing::State as Cycling;
 use crate::protection::trip::{Asked, TripLogic};
-use crate::protection::{Decision, PhaseSet};
+use crate::protection::{Decision, Measurands, PhaseSet};
 use crate::settings::{Element, Function, Input, Protection};
 pub use arrival::Arrival;
 use context::{Context, place};
@@ -30,6 +30,8 @@ use groups::Groups;
 pub use groups::WAIT_MAX;
 use inputs::{Contacts, Inputs};
 use stream::Subscribed;
+pub use stream::UNITS;
+pub(crate) use stream::{CURRENT_A_MIN, VOLTAGE_V_MIN};
 
 /// Something that is other than it was at the step before. Numbers are places in the order of
 /// the names.
@@ -129,11 +131,10 @@ impl Engine {
         }
     }
 
-    /// A sample has come.
-    pub fn sample(&mut self, arrival: &Arrival) {
-        if let Some(stream) = self.streams.get_mut(usize::from(arrival.stream)) {
-            stream.receive(arrival);
-        }
+    /// A sample has come; answers whether it is used.
+    pub fn sample(&mut self, arrival: &Arrival) -> bool {
+        let stream = self.streams.get_mut(usize::from(arrival.stream));
+        stream.is_some_and(|stream| stream.receive(arrival))
     }
 
     /// A message of another device tells an element something; `None` while it is not heard, or says
@@ -237,6 +238,11 @@ impl Engine {
     /// When the newest sample of each stream came, if there is one.
     pub fn newest(&self) -> impl ExactSizeIterator<Item = Option<SampleTime>> {
         self.streams.iter().map(Subscribed::newest)
+    }
+
+    /// What is measured of each stream at the last step, while it is valid.
+    pub fn measurands(&self) -> impl ExactSizeIterator<Item = Option<Measurands>> {
+        self.streams.iter().map(Subscribed::measurands)
     }
 
     /// What the elements of a rank say.

@@ -15,15 +15,15 @@ use crate::protection::measure::CHANNELS;
 use crate::protection::overcurrent::Current;
 use crate::protection::restricted_earth::Winding;
 use crate::protection::synchro_check::Sides;
-use crate::protection::{Complex, Measured, Measuring, Sequence};
+use crate::protection::{Complex, Measurands, Measured, Measuring, Sequence};
 use crate::settings::{Quantity, Stream, SynchronisationNeeded};
 
 /// A of one bit of a current and V of one bit of a voltage (9-2LE).
-const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];
+pub const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];
 /// Voltage below which the frequency is not looked at: induced noise has any.
-const VOLTAGE_V_MIN: f64 = 100.0;
+pub(crate) const VOLTAGE_V_MIN: f64 = 100.0;
 /// Peak of a current below which its changes are noise.
-const CURRENT_A_MIN: f64 = 20.0;
+pub(crate) const CURRENT_A_MIN: f64 = 20.0;
 /// Phase currents among the channels.
 pub(super) const CURRENTS: Range<usize> = 0..3;
 /// The current of a star point among the channels.
@@ -70,7 +70,8 @@ impl Subscribed {
         }
     }
 
-    pub(super) fn receive(&mut self, arrival: &Arrival) {
+    /// Takes a sample; answers whether it is used.
+    pub(super) fn receive(&mut self, arrival: &Arrival) -> bool {
         let asdu = arrival.asdu();
         let mut sample = [0.0; CHANNELS];
         for ((to, raw), unit) in sample.iter_mut().zip(asdu.channels.iter()).zip(UNITS) {
@@ -79,13 +80,14 @@ impl Subscribed {
         match self.supervision.receive(arrival.at, arrival.header(), &asdu) {
             Verdict::Use { held } => self.measuring.bridge(held, &sample),
             Verdict::Begin => self.measuring.clear(),
-            Verdict::Drop => return,
+            Verdict::Drop => return false,
         }
         self.measuring.push(&sample);
         (self.smp_cnt, self.synchronisation) = (asdu.smp_cnt, asdu.smp_synch);
         let neutral = asdu.channels.get(NEUTRAL.start);
         self.has_neutral = neutral.is_some_and(|sample| !sample.quality.is_derived());
         self.newest = Some(arrival.at);
+        true
     }
 
     /// Measures what can be trusted now; answers the state if it is another one.
@@ -123,6 +125,12 @@ impl Subscribed {
     pub(super) fn winding(&self) -> Option<Winding> {
         let measured = self.measured(&[CURRENTS, NEUTRAL]).filter(|_| self.has_neutral)?;
         Some(Winding { phases: measured.bay.currents, neutral: self.measuring.neutral()? })
+    }
+
+    /// What is shown of it, while it is valid.
+    pub(super) fn measurands(&self) -> Option<Measurands> {
+        let is_usable = |channels| self.measured(&[channels]).is_some();
+        Some(Measurands::of(self.measured.as_ref()?, is_usable(CURRENTS), is_usable(VOLTAGES)))
     }
 
     /// Residual quantities, as [`Subscribed::measured`].

@@ -92,7 +92,7 @@ fn signals(map: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Vec<Signal> {
 }
 
 /// A signal that is no quality.
-fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
+pub(super) fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
     if let ("trip", Some((breaker, pole))) = (kind, subscriptions::pole(name, names)) {
         if !names.single_pole.iter().any(|known| known == breaker) {

@@ -9,6 +9,8 @@ use ::settings::units::Dimension::{Frequency, Size, Time};
 use super::elements::ELEMENT;
 use super::groups::{GROUPS, NUMBERS};
 use super::host::cache_group;
+use super::locator::LOCATOR;
+use super::recorder::RECORDER;
 use super::texts::{GROUP, RATE, SOCKET, TEXT, VISIBLE, YES_NO};
 
 pub(super) const SYNCHRONISATION: Shape = Choice(&["none", "local", "global"]);
@@ -30,6 +32,8 @@ pub static RELAY: Table = Table {
         key("trips", Of(&TRIPS), Optional, "which elements trip which breakers"),
         key("goose", Named(Foreign, &Of(&GOOSE)), Optional, "messages that it sends, by name"),
         key("subscriptions", Named(Foreign, &Of(&SUBSCRIPTION)), Optional, "messages of others"),
+        key("recorder", Of(&RECORDER), Optional, "what it records of disturbances"),
+        key("locator", Of(&LOCATOR), Optional, "the line whose faults it locates"),
         key("host", Of(&HOST), Optional, "where and how it runs"),
         key("groups", Of(&GROUPS), Optional, "other settings of `elements`, by number"),
         key("active_group", NUMBERS, Default("1"), "the group that is active at the start"),

@@ -18,11 +18,13 @@ mod groups;
 mod host;
 pub mod imported;
 mod keys;
+mod locator;
 pub mod merging_unit;
 mod model;
 mod names;
 mod qualities;
 pub mod quorum;
+mod recorder;
 mod streams;
 mod subscriptions;
 mod texts;
@@ -38,8 +40,9 @@ use ::settings::{Fault, Problems};
 pub use host::{Host, Rotation, Thread, WhenDown};
 pub use keys::RELAY;
 pub use model::{
-    Element, Function, GooseControl, Groups, Mode, Pilot, Protection, Quantity, ReclosingElement,
-    Relay, Signal, SignalKind, Stream, SwitchOnto, SynchronisationNeeded,
+    Element, Function, GooseControl, Groups, Locator, Mode, Pilot, Protection, Quantity,
+    ReclosingElement, Recorder, Relay, Signal, SignalKind, Stream, SwitchOnto,
+    SynchronisationNeeded,
 };
 pub use subscriptions::{Entry, Input, Subscription};
 pub use texts::{socket, visible};
@@ -62,10 +65,12 @@ fn relay(top: &Mapping<'_>) -> Option<Relay> {
     let protection = protection(top, &names, mode);
     let goose = goose::read(top, &names, mode);
     let subscriptions = subscriptions::read(top, &names);
+    let recorder = recorder::read(top, &names);
+    let locator = locator::read(top, &names);
     let host = host::read(top)?;
     let (name, mut protection) = (top.text("relay")?.value, protection?);
     protection.groups = groups::read(top, &names, &protection.elements)?;
-    Some(Relay { name, mode, protection, goose, subscriptions, host })
+    Some(Relay { name, mode, protection, goose, subscriptions, recorder: recorder?, locator, host })
 }
 
 fn protection(top: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Option<Protection> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use iec61850::comtrade::Encoding;
 use iec61850::stream::{self, StreamKey};
 use iec61850::wire::{Form, MacAddress, Tag};
 
@@ -25,6 +26,8 @@ pub struct Relay {
     pub protection: Protection,
     pub goose: BTreeMap<String, GooseControl>,
     pub subscriptions: BTreeMap<String, Subscription>,
+    pub recorder: Recorder,
+    pub locator: Option<Locator>,
     pub host: Host,
 }
 
@@ -212,6 +215,26 @@ pub struct GooseControl {
     pub form: Form,
     /// What it says: booleans, and quality where it is wanted.
     pub signals: Vec<Signal>,
+}
+
+/// When a disturbance recorder records, how much, and where its records go.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recorder {
+    pub folder: Option<String>,
+    pub before: Duration,
+    pub after: Duration,
+    pub length_max: Duration,
+    pub triggers: Vec<Signal>,
+    pub size_octets_max: u64,
+    pub keep: u64,
+    pub encoding: Encoding,
+}
+
+/// A fault locator and the stream that it looks at.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Locator {
+    pub stream: String,
+    pub line: crate::protection::locator::Settings,
 }
 
 /// One value of a message.

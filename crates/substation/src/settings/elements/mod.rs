@@ -58,7 +58,7 @@ pub(super) static ELEMENT: Forms = Forms {
 
 const AMPERES: Shape = Within(Current, 1.0, 100_000.0);
 const VOLTS: Shape = Within(Voltage, 1.0, 1e6);
-const OHMS: Shape = Within(Impedance, 0.01, 1000.0);
+pub(super) const OHMS: Shape = Within(Impedance, 0.01, 1000.0);
 const DELAY_MAX: Shape = Within(Time, 0.0, 300.0);
 
 const STREAM: Key = key("stream", TEXT, Required, "the stream that it uses");

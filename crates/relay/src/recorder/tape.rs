@@ -1,0 +1,35 @@
+//! What the task tells: events to those who write them down, samples and events to the recorder.
+
+use substation::engine::Arrival;
+
+use crate::event::{Event, What};
+use crate::exchange::Outbox;
+
+/// Something on the tape.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Entry {
+    /// A sample that is used.
+    Sample(Arrival),
+    /// A change of something that has a channel.
+    Event(Event),
+}
+
+/// The queues that the task tells events and samples to; it waits for none of them.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    pub(crate) events: Outbox<Event>,
+    pub(crate) tape: Outbox<Entry>,
+}
+
+impl Teller {
+    pub(crate) fn push(&mut self, event: Event) {
+        self.events.push(event);
+        if !matches!(event.what, What::Refused(..) | What::GroupWanted(..) | What::Overrun(..)) {
+            self.tape.push(Entry::Event(event));
+        }
+    }
+
+    pub(crate) fn sample(&mut self, arrival: &Arrival) {
+        self.tape.push(Entry::Sample(*arrival));
+    }
+}
