@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cases;
+pub mod circuit;
 pub mod line;
 pub mod page;
 pub mod relay;
