@@ -61,8 +61,8 @@ soak: setup-test ## verdicts beside load and hostile programs, other users, othe
 	cargo build --locked --release $(CRATES)
 	$(PYTHON) -W error -m unittest discover -s tools/soak
 
-type-tests: ## run 100,000 cases of zone 1 and direction after IEC 60255; writes a page
-	cargo run --locked --release -p type-tests -- --cases 17000 --page docs/reference/type-tests.md
+type-tests: ## run all type tests after IEC 60255, 150,000 cases; writes a page with pictures
+	cargo run --locked --release -p type-tests -- --cases 17000 --page docs/reference/type-tests.md --pictures ../images/type-tests
 
 deny: ## check licences, sources and known vulnerabilities of what is depended on
 	@tools/deny.sh

@@ -65,7 +65,7 @@ CRATES = {
     "scenario": ["network", "os", "plant", "report-kit", "runtime", "settings", "vtime"],
     # Files, not running parts: of runtime and network it takes what is in records.
     "results": ["network", "os", "plant", "report-kit", "runtime", "scenario", "terminal", "vtime"],
-    "type-tests": ["iec61850", "random", "substation", "terminal"],
+    "type-tests": ["iec61850", "random", "report-kit", "substation", "terminal"],
     "readiness": ["os", "probe", "report-kit", "iec61850", "terminal"],
     "latency": ["os", "probe", "readiness", "report-kit", "settings", "terminal", "vtime"],
     "testbed": [

@@ -19,22 +19,24 @@ pub enum Fate {
     Late(f64),
 }
 
-/// A relay with one stream.
+/// A relay whose streams have as many samples a second.
 #[derive(Debug)]
 pub struct UnderTest {
     relay: Relay,
     rate: u32,
 }
 
-/// When an element first started and operated, in s.
+/// When an element first started and operated, and last dropped off, in s.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Seen {
     pub started_s: Option<f64>,
     pub operated_s: Option<f64>,
+    /// Nothing while it has started.
+    pub released_s: Option<f64>,
 }
 
 impl UnderTest {
-    /// A relay with these settings, whose stream has `rate` samples a second.
+    /// A relay with these settings, whose streams have `rate` samples a second.
     ///
     /// # Panics
     /// If the settings are wrong: they are part of the test.
@@ -57,33 +59,42 @@ impl UnderTest {
 
     /// The same, with samples lost or late.
     pub fn run_with(&self, samples: &[Sample], mut fate: impl FnMut(usize) -> Fate) -> Vec<Seen> {
+        self.run_streams(&[samples], |_, number| fate(number))
+    }
+
+    /// The same of a relay with several streams, in the order of their names, all as long.
+    pub fn run_streams(
+        &self,
+        streams: &[&[Sample]],
+        mut fate: impl FnMut(usize, usize) -> Fate,
+    ) -> Vec<Seen> {
         let mut engine = Engine::new(&self.relay.protection);
         let mut seen = vec![Seen::default(); self.relay.protection.elements.len()];
         let rate = f64::from(self.rate);
         let mut step = 0u32;
         let mut waiting = Vec::new();
         let mut held_until_s = 0.0f64;
-        for (number, sample) in samples.iter().enumerate() {
+        for number in 0..streams.first().map_or(0, |stream| stream.len()) {
             let time_s = number as f64 / rate;
-            match fate(number) {
-                Fate::Arrives => {}
-                Fate::Lost => continue,
-                Fate::Late(by_s) => held_until_s = held_until_s.max(time_s + by_s),
+            for (stream, samples) in streams.iter().enumerate() {
+                match fate(stream, number) {
+                    Fate::Arrives => {}
+                    Fate::Lost => continue,
+                    Fate::Late(by_s) => held_until_s = held_until_s.max(time_s + by_s),
+                }
+                waiting.push((stream, number, &samples[number]));
             }
-            waiting.push((number, sample));
             while f64::from(step) * 1e-3 <= time_s {
                 let now_s = f64::from(step) * 1e-3;
                 if now_s >= held_until_s {
-                    for (number, sample) in waiting.drain(..) {
-                        engine.sample(&arrival(number, sample, self.rate, now_s));
+                    for (stream, number, sample) in waiting.drain(..) {
+                        engine.sample(&arrival(stream, number, sample, self.rate, now_s));
                     }
                 }
                 let now = SampleTime::from_ns((now_s * 1e9).round() as u64);
                 for change in engine.step(now) {
                     match *change {
-                        Change::Start(element, true) => {
-                            seen[element].started_s.get_or_insert(now_s);
-                        }
+                        Change::Start(element, is_start) => seen[element].start(is_start, now_s),
                         Change::Operate(element, true) => {
                             seen[element].operated_s.get_or_insert(now_s);
                         }
@@ -97,7 +108,22 @@ impl UnderTest {
     }
 }
 
-pub(crate) fn arrival(number: usize, sample: &Sample, rate: u32, at_s: f64) -> Arrival {
+impl Seen {
+    fn start(&mut self, is_start: bool, now_s: f64) {
+        if is_start {
+            self.started_s.get_or_insert(now_s);
+        }
+        self.released_s = (!is_start).then_some(now_s);
+    }
+}
+
+pub(crate) fn arrival(
+    stream: usize,
+    number: usize,
+    sample: &Sample,
+    rate: u32,
+    at_s: f64,
+) -> Arrival {
     let raw = |value: f64, unit: f64| {
         let value = (value / unit).round() as i32;
         Raw { value, quality: Quality::GOOD }.to_octets()
@@ -129,5 +155,5 @@ pub(crate) fn arrival(number: usize, sample: &Sample, rate: u32, at_s: f64) -> A
         smp_mod: None,
         gm_identity: None,
     };
-    Arrival::new(0, SampleTime::from_ns((at_s * 1e9).round() as u64), header, &asdu)
+    Arrival::new(stream as u16, SampleTime::from_ns((at_s * 1e9).round() as u64), header, &asdu)
 }

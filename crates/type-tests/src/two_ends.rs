@@ -10,6 +10,7 @@ use substation::engine::{Change, Engine};
 use substation::protection::{Complex, Degrees, PhaseSet};
 use substation::settings::{self, Input, Relay};
 
+use crate::circuit::{self, Course};
 use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
 use crate::relay::{UnderTest, arrival};
 
@@ -93,7 +94,7 @@ impl End {
     fn step(&mut self, ms: usize, received: Option<bool>) -> bool {
         let (now_s, each) = (ms as f64 * 1e-3, RATE as usize / 1000);
         for (number, sample) in self.samples.iter().enumerate().skip(ms * each).take(each) {
-            self.engine.sample(&arrival(number, sample, RATE, now_s));
+            self.engine.sample(&arrival(0, number, sample, RATE, now_s));
         }
         self.engine.forget_messages();
         self.engine.tell(self.pilot, Input::Receive, received);
@@ -117,9 +118,9 @@ fn trips(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [
 /// Both ends, 0.3 s after the fault began.
 fn run(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [End; 2] {
     let (rate, count) = (f64::from(RATE), 2000);
-    let near = line.samples(Some(&fault), rate, count);
-    let far = line.mirrored().samples(Some(&fault.mirrored()), rate, count);
-    let mut ends = [near, far].map(|samples| End::new(relay, samples));
+    let course = Course::new(line, &[fault]);
+    let mut ends = [circuit::End::Near, circuit::End::Far]
+        .map(|end| End::new(relay, course.seen_at(end, rate, count)));
     let mut link: VecDeque<[bool; 2]> = vec![[false; 2]; delay_ms.unwrap_or(0) + 1].into();
     for ms in 0..count * 1000 / RATE as usize {
         let arrived = link.pop_front().expect("it is as long as the delay");
