@@ -1,9 +1,9 @@
 //! What is measured of the grid as metrics and as JSON. What is not known is not there: an old value
 //! would be taken for one of now.
 
+use protection::measurands::{Measurands, Power, Quantities};
+use protection::{Complex, Degrees};
 use serde_json::{Value, json};
-use substation::protection::measurands::{Measurands, Power, Quantities};
-use substation::protection::{Complex, Degrees};
 
 /// A metric without `qcrelay_`, its type in the exposition format, and its meaning with the unit.
 pub(crate) type Family = (&'static str, &'static str, &'static str);
@@ -95,8 +95,8 @@ fn phasor_json(phasor: Complex) -> Value {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use substation::protection::Measured;
-    use substation::protection::direction::Bay;
+    use protection::Measured;
+    use protection::direction::Bay;
 
     use super::*;
 

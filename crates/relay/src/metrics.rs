@@ -256,7 +256,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use substation::protection::reclosing::{Reason, State};
+    use protection::reclosing::{Reason, State};
     use substation::settings;
 
     use super::*;

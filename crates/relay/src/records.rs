@@ -1,11 +1,11 @@
 //! The sequence of events and the windows of measurements, as one JSON object a line.
 
 use os::clock::ClockState;
+use protection::PhaseSet;
+use protection::reclosing::{Reason, State};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use substation::engine::Change;
-use substation::protection::PhaseSet;
-use substation::protection::reclosing::{Reason, State};
 use substation::settings::{Entry, Relay};
 
 use crate::clock;

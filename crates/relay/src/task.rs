@@ -9,10 +9,10 @@ use iec61850::SampleTime;
 use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, MacAddress, UtcTime};
+use protection::Measurands;
 use quorum::CommonTime;
 use rtrb::Consumer;
 use substation::engine::{Arrival, Engine};
-use substation::protection::Measurands;
 use substation::settings::Relay;
 
 use crate::blame::{Evidence, cause};

@@ -7,9 +7,9 @@ use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use os::clock::ClockState;
 use os::packet::Link;
+use protection::Measurands;
+use protection::reclosing::State as Cycling;
 use serde_json::{Value, json};
-use substation::protection::Measurands;
-use substation::protection::reclosing::State as Cycling;
 use substation::settings::{Function, Relay};
 
 use crate::blame::Cause;

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use crate::engine::{CURRENT_A_MIN, VOLTAGE_V_MIN};
-use crate::protection::locator::{Location, Locator, Settings};
-use crate::protection::measure::CHANNELS;
-use crate::protection::recent::Transformers;
-use crate::protection::{Measurands, Measured, Measuring};
+use protection::locator::{Location, Locator, Settings};
+use protection::measure::CHANNELS;
+use protection::recent::Transformers;
+use protection::{Measurands, Measured, Measuring};
 
 /// Samples that may miss in a row before measuring begins anew.
 const MISSING_MAX: usize = 3;

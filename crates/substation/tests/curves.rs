@@ -1,8 +1,8 @@
 //! Inverse curves against the relay model of pandapower: `tests/data/curves.py`.
 
 use iec61850::SampleTime;
-use substation::protection::curve::{Curve, Reset};
-use substation::protection::overcurrent::{Current, Overcurrent, Settings, Timing};
+use protection::curve::{Curve, Reset};
+use protection::overcurrent::{Current, Overcurrent, Settings, Timing};
 
 /// How often the element looks.
 const STEP_NS: u64 = 250_000;

@@ -8,13 +8,13 @@ use iec61850::stream::{self, State, Supervision, Verdict};
 use iec61850::wire::{
     Asdu, Header, MacAddress, Quality, Sample, Synchronisation, sampled_values::Channels,
 };
-use substation::protection::differential::{self, Differential, Side};
-use substation::protection::direction::Way;
-use substation::protection::distance::{self, Distance, Shape};
-use substation::protection::overcurrent::{self, Current, Overcurrent, Timing};
-use substation::protection::recent::Transformers;
-use substation::protection::{Complex, Degrees, Measured, Measuring};
-use substation::waveform::{CurrentTransformer, Fault, Wave, inrush};
+use protection::differential::{self, Differential, Side};
+use protection::direction::Way;
+use protection::distance::{self, Distance, Shape};
+use protection::overcurrent::{self, Current, Overcurrent, Timing};
+use protection::recent::Transformers;
+use protection::waveform::{CurrentTransformer, Fault, Wave, inrush};
+use protection::{Complex, Degrees, Measured, Measuring};
 
 const RATE: u32 = 4000;
 /// Samples between two runs of the task.

@@ -5,10 +5,10 @@ use std::f64::consts::{PI, SQRT_2};
 use std::time::Duration;
 
 use iec61850::SampleTime;
-use substation::protection::frequency_rate::{FrequencyRate, Seen, Settings, Trend};
-use substation::protection::measure::CHANNELS;
-use substation::protection::recent::Transformers;
-use substation::protection::{Measuring, Sequence};
+use protection::frequency_rate::{FrequencyRate, Seen, Settings, Trend};
+use protection::measure::CHANNELS;
+use protection::recent::Transformers;
+use protection::{Measuring, Sequence};
 
 const RATE: u32 = 4000;
 const VOLTAGE_V: f64 = 63_500.0;

@@ -6,8 +6,8 @@ use std::f64::consts::{PI, SQRT_2};
 use iec61850::SampleTime;
 use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
+use protection::{Complex, Degrees, Sequence};
 use substation::engine::{Arrival, Change, Engine};
-use substation::protection::{Complex, Degrees, Sequence};
 use substation::settings;
 
 const RATE: u32 = 4000;

@@ -1,8 +1,8 @@
 //! Elements that look at other elements and devices: their settings, and how they are wired.
 
 use iec61850::SampleTime;
+use protection::teleprotection::Scheme;
 use substation::engine::{Change, Engine};
-use substation::protection::teleprotection::Scheme;
 use substation::settings::{self, Entry, Function, Input, SignalKind};
 
 const LINE: &str = include_str!("data/line.yaml");

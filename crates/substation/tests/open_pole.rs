@@ -5,8 +5,8 @@ use std::f64::consts::SQRT_2;
 
 use iec61850::SampleTime;
 use iec61850::wire::Synchronisation;
+use protection::{Complex, Degrees, PhaseSet};
 use substation::engine::{Change, Engine};
-use substation::protection::{Complex, Degrees, PhaseSet};
 use substation::settings;
 
 use crate::samples::{RATE, arrival};

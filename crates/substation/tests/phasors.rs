@@ -3,8 +3,8 @@
 
 use iec61850::comtrade::Record;
 use iec61850::wire::SampledValues;
-use substation::protection::recent::Transformers;
-use substation::protection::{
+use protection::recent::Transformers;
+use protection::{
     Complex, Degrees, Filter, FrequencyTracker, Measuring, Offset, Rms, Sequence, Window, plausible,
 };
 

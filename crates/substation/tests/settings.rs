@@ -1,7 +1,7 @@
 //! Settings of a whole relay, and everything that is wrong with them at once.
 
-use substation::protection::curve::{Curve, Reset};
-use substation::protection::overcurrent::Timing;
+use protection::curve::{Curve, Reset};
+use protection::overcurrent::Timing;
 use substation::settings::{self, Entry, Function, Input, SignalKind};
 
 const GOOD: &str = include_str!("data/relay.yaml");

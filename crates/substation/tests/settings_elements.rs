@@ -29,7 +29,7 @@ fn refused(all: &[(&str, &str)]) {
 
 #[test]
 fn a_voltage_element_is_of_one_quantity_and_one_kind_of_time() {
-    use substation::protection::voltage::{Of, Timing};
+    use protection::voltage::{Of, Timing};
     let read =
         function("function: voltage, of: negative_sequence, side: over, pick_up: 1 V, k: 0.5");
     let Ok(Function::Voltage(settings)) = read else { panic!("{read:?}") };
@@ -93,7 +93,7 @@ fn a_rate_of_change_of_frequency_has_its_unit_and_a_gate_that_can_open() {
 
 #[test]
 fn a_power_element_has_one_limit_in_the_unit_of_its_part() {
-    use substation::protection::power::Part;
+    use protection::power::Part;
     let keys = "function: power, side: over, way: reverse, voltage_min: 5 kV, delay: 5 s";
     let read = function(&format!("{keys}, reactive: 2 Mvar"));
     let Ok(Function::Power(settings)) = read else { panic!("{read:?}") };

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 use type_tests::line::{Fault, Impedance, Kind, Line, Sample, Source};
 use type_tests::relay::UnderTest;
 

@@ -1,8 +1,8 @@
 //! Cases of the distance matrix: a line, its sources, a fault, what the transformers make of it, and what
 //! a relay has to do. Each follows from its seed, so that one number names it.
 
+use protection::{Complex, Degrees};
 use random::Random;
-use substation::protection::{Complex, Degrees};
 
 use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
 use crate::relay::{Fate, UnderTest};

@@ -1,6 +1,6 @@
 //! Frequency (81; PTUF, PTOF), after IEC 60255-181.
 
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Plan, Row, Section};

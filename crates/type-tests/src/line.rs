@@ -4,7 +4,7 @@
 use std::f64::consts::PI;
 
 use nalgebra::DMatrix;
-use substation::protection::Complex;
+use protection::Complex;
 
 /// Positive and zero sequence impedance at nominal frequency, in ohm; both need inductance.
 #[derive(Clone, Copy, PartialEq, Debug)]

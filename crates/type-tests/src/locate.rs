@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
+use protection::Complex;
+use protection::locator::{Location, Settings};
 use random::Random;
 use substation::fault::Recorded;
-use substation::protection::Complex;
-use substation::protection::locator::{Location, Settings};
 
 use crate::cases::{Case, Choice};
 use crate::line::Fault;

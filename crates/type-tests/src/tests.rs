@@ -2,7 +2,7 @@
 
 use std::f64::consts::{SQRT_2, TAU};
 
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
 use crate::relay::{Fate, Seen, UnderTest};

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::f64::consts::TAU;
 
 use iec61850::SampleTime;
+use protection::{Complex, Degrees, PhaseSet};
 use random::Random;
 use substation::engine::{Change, Engine};
-use substation::protection::{Complex, Degrees, PhaseSet};
 use substation::settings::{self, Input, Relay};
 
 use crate::circuit::{self, Course};

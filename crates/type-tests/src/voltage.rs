@@ -1,6 +1,6 @@
 //! Voltage (27, 59; PTUV, PTOV), after IEC 60255-127.
 
-use substation::protection::Complex;
+use protection::Complex;
 
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Plan, Row, Section};

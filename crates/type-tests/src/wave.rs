@@ -3,7 +3,7 @@
 
 use std::f64::consts::{SQRT_2, TAU};
 
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 use crate::line::Sample;
 

@@ -6,10 +6,10 @@
 
 use iec61850::stream::State;
 use iec61850::wire::{Quality, UtcTime, Value, Width};
+use protection::measurands::{Measurands, Power};
+use protection::{Complex, Degrees};
 use quorum::CommonTime;
 use substation::engine::Change;
-use substation::protection::measurands::{Measurands, Power};
-use substation::protection::{Complex, Degrees};
 use substation::settings::{Entry, Mode, Relay};
 
 use crate::event::{Event, What};
@@ -274,8 +274,8 @@ fn float(value: f64) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use substation::protection::Sequence;
-    use substation::protection::measurands::Quantities;
+    use protection::Sequence;
+    use protection::measurands::Quantities;
     use substation::settings;
 
     const TEXT: &str = "

@@ -2,8 +2,8 @@
 
 use iec61850::wire::Value;
 use mms::{CLIENTS_MAX, Identity, Model, Node, Server, Type, control_block};
-use substation::protection::overcurrent::Timing;
-use substation::protection::{power, voltage};
+use protection::overcurrent::Timing;
+use protection::{power, voltage};
 use substation::settings::{Element, Function, Relay};
 
 use super::live::{Live, Source};

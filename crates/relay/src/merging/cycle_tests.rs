@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 use iec61850::wire::{Goose, MacAddress, SampledValues, UtcTime};
+use protection::PhaseSet;
+use protection::reclosing::{Reason, State};
 use substation::engine::{Arrival, Change, Engine};
-use substation::protection::PhaseSet;
-use substation::protection::reclosing::{Reason, State};
 use substation::settings::merging_unit::{self, MergingUnit};
 use substation::settings::{self, Function, Relay};
 

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, SampledValues};
+use protection::PhaseSet;
 use serde_json::{Value, json};
 use substation::engine::{Arrival, Change, Engine};
-use substation::protection::PhaseSet;
 use substation::settings::Relay;
 use substation::settings::merging_unit::MergingUnit;
 

@@ -10,7 +10,7 @@ use anyhow::Context;
 use iec61850::SampleTime;
 use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, Quality};
-use substation::protection::PhaseSet;
+use protection::PhaseSet;
 use substation::settings::merging_unit::TrippedBreaker;
 
 use super::switchgear::Orders;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 use iec61850::wire::{Quality, Sample};
-use substation::protection::PhaseSet;
+use protection::PhaseSet;
 
 use super::plant::{PhasorWaves, Phasors};
 use super::playback::Playback;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use iec61850::SampleTime;
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 use substation::settings::merging_unit::Plant;
 
 use super::waves::Phases;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, UtcTime};
-use substation::protection::PhaseSet;
+use protection::PhaseSet;
 use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, TrippedBreaker};
 
 use super::disturbance::{Disturbances, Fate};

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, UtcTime};
-use substation::protection::PhaseSet;
-use substation::protection::breaker::{Breaker, Position, Settings};
+use protection::PhaseSet;
+use protection::breaker::{Breaker, Position, Settings};
 use substation::settings::merging_unit::TrippedBreaker;
 
 use crate::publish::Outgoing;

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use substation::protection::{Complex, Degrees, PhaseSet};
+use protection::waveform::{CurrentTransformer, Fault, Wave};
+use protection::{Complex, Degrees, PhaseSet};
 use substation::settings::merging_unit::{Waveform, WaveformFault};
-use substation::waveform::{CurrentTransformer, Fault, Wave};
 
 /// Values of the phases: currents in A, voltages in V.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

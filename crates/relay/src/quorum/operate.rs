@@ -4,8 +4,8 @@
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, UtcTime};
 use os::packet::PacketSocket;
+use protection::breaker::{Breaker, Position, Settings};
 use quorum::Action;
-use substation::protection::breaker::{Breaker, Position, Settings};
 use substation::settings::GooseControl;
 
 use crate::publish::Outgoing;

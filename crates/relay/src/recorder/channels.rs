@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use iec61850::comtrade::Digital;
 use iec61850::goose::Liveness;
 use iec61850::stream::State;
+use protection::PhaseSet;
 use substation::engine::Change;
-use substation::protection::PhaseSet;
 use substation::settings::{Entry, Relay, SignalKind};
 
 use crate::event::What;

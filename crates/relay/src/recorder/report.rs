@@ -1,10 +1,10 @@
 //! What is said of a fault that tripped a breaker: which elements saw it and when, currents and voltages
 //! before it and at the operation, how long it lasted, and where it is.
 
+use protection::Measurands;
+use protection::locator::{Location, Method, Settings};
 use serde_json::{Map, Value, json};
 use substation::fault::{Fault, Recorded};
-use substation::protection::Measurands;
-use substation::protection::locator::{Location, Method, Settings};
 use substation::settings::{Relay, SignalKind};
 
 use super::channels::{Channels, Edge, States};

@@ -4,8 +4,8 @@ use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{
     Asdu, Header, MacAddress, Quality, Sample, SampledValues, Synchronisation, Tag,
 };
-use substation::protection::{Complex, Degrees};
-use substation::waveform::{Fault, Wave};
+use protection::waveform::{Fault, Wave};
+use protection::{Complex, Degrees};
 
 pub(crate) const RATE: u32 = 4000;
 /// Root mean square value of the current before the fault and in it.

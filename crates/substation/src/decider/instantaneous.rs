@@ -11,8 +11,8 @@ use quorum::Action;
 
 use super::{Decision, Voice};
 use crate::engine::Arrival;
-use crate::protection::space_vector::{self, SpaceVector};
 use crate::settings::{Stream, SynchronisationNeeded};
+use protection::space_vector::{self, SpaceVector};
 
 /// A of one bit of a current (9-2LE).
 const UNIT_A: f64 = 1e-3;

@@ -5,7 +5,7 @@ use iec61850::SampleTime;
 use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{Asdu, Header, Synchronisation};
 
-use crate::protection::measure::CHANNELS;
+use protection::measure::CHANNELS;
 
 /// A sample that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::inputs::Inputs;
-use crate::protection::{Decision, PhaseSet};
+use protection::{Decision, PhaseSet};
 
 /// What an element may look at beside its streams.
 #[derive(Debug)]

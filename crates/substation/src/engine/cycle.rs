@@ -3,9 +3,9 @@
 use iec61850::SampleTime;
 
 use super::context::{Context, place};
-use crate::protection::reclosing::{Orders, Reclosing, Seen};
-use crate::protection::{Decision, PhaseSet};
 use crate::settings::{Input, Protection, ReclosingElement};
+use protection::reclosing::{Orders, Reclosing, Seen};
+use protection::{Decision, PhaseSet};
 
 /// A reclosing element that runs.
 #[derive(Clone, Debug)]

@@ -17,8 +17,8 @@ use std::time::Duration;
 use iec61850::SampleTime;
 
 use super::element::Running;
-use crate::protection::Decision;
 use crate::settings::{Element, Protection};
+use protection::Decision;
 
 /// How long a change waits at most: longer than delays that clear faults are.
 pub const WAIT_MAX: Duration = Duration::from_secs(10);

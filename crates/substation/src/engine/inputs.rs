@@ -1,7 +1,7 @@
 //! What other devices say now, as the engine was told since its last step.
 
-use crate::protection::PhaseSet;
 use crate::settings::Input;
+use protection::PhaseSet;
 
 /// What one element is told: a value for each kind of input, unknown where nobody is heard who says it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,11 +4,11 @@ use iec61850::SampleTime;
 
 use super::context::{Context, place};
 use super::stream::{CURRENTS, Subscribed, VOLTAGES, current};
-use crate::protection::breaker_supervision::{self, BreakerSupervision};
-use crate::protection::switch_onto_fault::{self, SwitchOntoFault};
-use crate::protection::teleprotection::{self, Teleprotection};
-use crate::protection::{Complex, Decision, PhaseSet};
 use crate::settings::{Function, Input, Protection, Quantity};
+use protection::breaker_supervision::{self, BreakerSupervision};
+use protection::switch_onto_fault::{self, SwitchOntoFault};
+use protection::teleprotection::{self, Teleprotection};
+use protection::{Complex, Decision, PhaseSet};
 
 /// An element that runs. Others and breakers are known by their places.
 #[derive(Clone, Debug)]

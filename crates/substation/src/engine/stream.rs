@@ -9,14 +9,14 @@ use iec61850::stream::{Counters, State, Supervision, Verdict};
 use iec61850::wire::Synchronisation;
 
 use super::arrival::Arrival;
-use crate::protection::admittance::Residual;
-use crate::protection::differential::Side;
-use crate::protection::measure::CHANNELS;
-use crate::protection::overcurrent::Current;
-use crate::protection::restricted_earth::Winding;
-use crate::protection::synchro_check::Sides;
-use crate::protection::{Complex, Measurands, Measured, Measuring, Sequence};
 use crate::settings::{Quantity, Stream, SynchronisationNeeded};
+use protection::admittance::Residual;
+use protection::differential::Side;
+use protection::measure::CHANNELS;
+use protection::overcurrent::Current;
+use protection::restricted_earth::Winding;
+use protection::synchro_check::Sides;
+use protection::{Complex, Measurands, Measured, Measuring, Sequence};
 
 /// A of one bit of a current and V of one bit of a voltage (9-2LE).
 pub const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];

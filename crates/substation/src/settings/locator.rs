@@ -10,7 +10,7 @@ use super::elements::OHMS;
 use super::model::Locator;
 use super::names::Names;
 use super::texts::{TEXT, known};
-use crate::protection::{Complex, Degrees, locator};
+use protection::{Complex, Degrees, locator};
 
 pub(super) static LOCATOR: Table = Table {
     what: "a fault locator",

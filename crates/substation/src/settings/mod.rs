@@ -47,8 +47,8 @@ pub use model::{
 pub use subscriptions::{Entry, Input, Subscription};
 pub use texts::{socket, visible};
 
-use crate::protection::trip::Matrix;
 use names::Names;
+use protection::trip::Matrix;
 
 /// Reads the settings of a relay; `file` is where the text is from, for reports.
 ///

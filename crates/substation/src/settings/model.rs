@@ -9,9 +9,9 @@ use iec61850::wire::{Form, MacAddress, Tag};
 
 use super::host::Host;
 use super::subscriptions::Subscription;
-use crate::protection::recent::Transformers;
-use crate::protection::trip::Matrix;
-use crate::protection::{
+use protection::recent::Transformers;
+use protection::trip::Matrix;
+use protection::{
     admittance, breaker_failure, breaker_supervision, broken_conductor, ct_supervision,
     differential, direction, distance, frequency_limit, frequency_rate, fuse_failure, overcurrent,
     power, power_swing, reclosing, restricted_earth, switch_onto_fault, synchro_check,
@@ -234,7 +234,7 @@ pub struct Recorder {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Locator {
     pub stream: String,
-    pub line: crate::protection::locator::Settings,
+    pub line: protection::locator::Settings,
 }
 
 /// One value of a message.

@@ -8,7 +8,7 @@ use iec61850::stream::{Settings, StreamKey};
 
 use super::model::{Mode, Stream, SynchronisationNeeded};
 use super::texts::{group, rate, visible};
-use crate::protection::recent::Transformers;
+use protection::recent::Transformers;
 
 pub(super) fn read(top: &Mapping<'_>, frequency_hz: f64, mode: Mode) -> BTreeMap<String, Stream> {
     distinct(top.named("streams"), |map| one(map, frequency_hz, mode), |stream| &stream.key)

@@ -16,7 +16,7 @@
 use std::f64::consts::{PI, SQRT_2};
 
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 use crate::line::{Fault, Impedance, Line, Sample};
 

@@ -4,8 +4,8 @@ pub mod saturation;
 
 use std::f64::consts::TAU;
 
-use substation::protection::{Complex, Degrees};
-use substation::waveform::{Wave, inrush};
+use protection::waveform::{Wave, inrush};
+use protection::{Complex, Degrees};
 
 use crate::circuit::{Course, End};
 use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};

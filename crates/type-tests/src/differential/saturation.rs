@@ -1,6 +1,6 @@
 //! Faults outside and inside, with a current transformer of one end that saturates.
 
-use substation::waveform::CurrentTransformer;
+use protection::waveform::CurrentTransformer;
 
 use super::{HZ, RATE, RATED_A, ends, fault, line, relay, run};
 use crate::line::{Fault, Kind, Sample};

@@ -2,7 +2,7 @@
 //! zone, as phasors in steady state, and where the zone operates is compared with its form (the ramps of
 //! IEC 60255-121, annex I).
 
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 use super::{Shape, VOLTAGE_V, Zone};
 use crate::line::Kind;

@@ -5,7 +5,7 @@ use crate::circuit::{Course, End};
 use crate::line::{Fault, Impedance, Kind, Line};
 use crate::relay::UnderTest;
 use crate::report::{Bar, Plan, Row, Section};
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 const BEGIN_S: f64 = 0.2;
 const WATCHED_S: f64 = 0.3;

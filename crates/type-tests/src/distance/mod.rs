@@ -7,7 +7,7 @@ pub mod reach;
 pub mod speed;
 pub mod swing;
 
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 use crate::line::{Fault, Impedance, Kind, Line, Source};
 use crate::wave::settings;

@@ -6,7 +6,7 @@
 
 use std::f64::consts::PI;
 
-use substation::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 use super::{Shape, VOLTAGE_V, Zone};
 use crate::circuit::{Course, End};

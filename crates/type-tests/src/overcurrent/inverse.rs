@@ -1,7 +1,7 @@
 //! Inverse-time curves (51, PTOC): times at constant currents, and at currents that change, which have to
 //! be integrated (IEC 60255-151, annexes A and D).
 
-use substation::protection::Complex;
+use protection::Complex;
 
 use crate::plot::Figure;
 use crate::relay::UnderTest;

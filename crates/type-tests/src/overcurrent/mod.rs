@@ -4,8 +4,8 @@ pub mod inverse;
 
 use std::f64::consts::TAU;
 
-use substation::protection::Complex;
-use substation::waveform::{Fault, Wave};
+use protection::Complex;
+use protection::waveform::{Fault, Wave};
 
 use crate::line::Sample;
 use crate::relay::{Seen, UnderTest};

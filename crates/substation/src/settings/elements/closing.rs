@@ -11,11 +11,11 @@ use ::settings::table::{Shape, Table, key};
 use ::settings::units::Dimension::{Angle, Frequency, Time};
 
 use super::{FUSE_GUARD, VOLTS, function};
-use crate::protection::trip::Matrix;
-use crate::protection::{PhaseSet, reclosing, synchro_check};
 use crate::settings::model::{Element, Function, ReclosingElement};
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, YES_NO, known};
+use protection::trip::Matrix;
+use protection::{PhaseSet, reclosing, synchro_check};
 
 pub(super) static SYNCHRO_CHECK: Table = Table {
     what: "a synchro-check element",

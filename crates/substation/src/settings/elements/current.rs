@@ -9,11 +9,11 @@ use ::settings::units::Dimension::{Angle, Number, Portion, Voltage};
 use super::{
     AMPERES, CT_GUARD, DELAY, DELAY_MAX, FUSE_GUARD, PICK_UP_A, STREAM, WAY, function, way,
 };
-use crate::protection::broken_conductor;
-use crate::protection::curve::{Curve, Reset};
-use crate::protection::direction::{self, Polarisation};
-use crate::protection::overcurrent::{self, Timing};
 use crate::settings::model::Quantity;
+use protection::broken_conductor;
+use protection::curve::{Curve, Reset};
+use protection::direction::{self, Polarisation};
+use protection::overcurrent::{self, Timing};
 
 const CURVES: [&str; Curve::ALL.len()] = {
     let mut names = [""; Curve::ALL.len()];

@@ -7,10 +7,10 @@ use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Admittance, Angle, Number, Portion, Time, Voltage};
 
 use super::{AMPERES, CT_GUARD, DELAY, FUSE_GUARD, PICK_UP_A, STREAM, function};
-use crate::protection::{admittance, breaker_failure, differential, restricted_earth};
 use crate::settings::model::Function;
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, YES_NO, known};
+use protection::{admittance, breaker_failure, differential, restricted_earth};
 
 pub(super) static DIFFERENTIAL: Table = Table {
     what: "a differential element",

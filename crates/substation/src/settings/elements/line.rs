@@ -8,10 +8,10 @@ use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Angle, Number, Time};
 
 use super::{CT_GUARD, CURRENT_MIN, DELAY, FUSE_GUARD, OHMS, STREAM, VOLTS, WAY, function, way};
-use crate::protection::distance::Shape;
-use crate::protection::load::Load;
-use crate::protection::{Complex, Degrees, distance, fuse_failure, power_swing};
 use crate::settings::texts::TEXT;
+use protection::distance::Shape;
+use protection::load::Load;
+use protection::{Complex, Degrees, distance, fuse_failure, power_swing};
 
 /// Of a quadrilateral, where none is set.
 const TILT_DEG: f64 = 5.0;

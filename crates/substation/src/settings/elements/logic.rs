@@ -11,11 +11,11 @@ use ::settings::table::{Key, Table, key};
 use ::settings::units::Dimension::{Portion, Time};
 
 use super::{AMPERES, STREAM, VOLTS, function};
-use crate::protection::teleprotection::{self, Scheme};
-use crate::protection::{breaker_supervision, switch_onto_fault, weak_infeed};
 use crate::settings::model::{Element, Function, Pilot, SwitchOnto};
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, known};
+use protection::teleprotection::{self, Scheme};
+use protection::{breaker_supervision, switch_onto_fault, weak_infeed};
 
 const BREAKER: Key = key("breaker", TEXT, Optional, "whose position a message tells");
 

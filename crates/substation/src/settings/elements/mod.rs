@@ -25,7 +25,7 @@ use ::settings::units::Dimension::{Current, Impedance, Time, Voltage};
 use super::model::{Element, Function};
 use super::names::Names;
 use super::texts::{TEXT, known};
-use crate::protection::direction::Way;
+use protection::direction::Way;
 
 pub(super) static ELEMENT: Forms = Forms {
     what: "functions",

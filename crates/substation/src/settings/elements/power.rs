@@ -7,8 +7,8 @@ use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Power, ReactivePower};
 
 use super::{AMPERES, DELAY, FUSE_GUARD, STREAM, VOLTS, function, way};
-use crate::protection::power::{self, Part};
-use crate::protection::voltage::Side;
+use protection::power::{self, Part};
+use protection::voltage::Side;
 
 /// A hundred watts, of a small machine, to what no line carries.
 const VA: (f64, f64) = (1e2, 1e10);

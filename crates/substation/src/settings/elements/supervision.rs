@@ -7,7 +7,7 @@ use ::settings::table::{Table, key};
 use ::settings::units::Dimension::Time;
 
 use super::{AMPERES, STREAM, VOLTS, function};
-use crate::protection::ct_supervision;
+use protection::ct_supervision;
 
 pub(super) static CT_SUPERVISION: Table = Table {
     what: "a supervision of current transformers",

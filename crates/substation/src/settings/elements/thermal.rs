@@ -7,7 +7,7 @@ use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Portion, Time};
 
 use super::{AMPERES, STREAM, function};
-use crate::protection::thermal;
+use protection::thermal;
 
 pub(super) static THERMAL: Table = Table {
     what: "a thermal overload element",

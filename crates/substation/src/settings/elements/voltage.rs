@@ -7,9 +7,9 @@ use ::settings::table::{Key, Shape, Table, key};
 use ::settings::units::Dimension::{Frequency, FrequencyRate, Number, Time, Voltage};
 
 use super::{DELAY, DELAY_MAX, FUSE_GUARD, STREAM, VOLTS, function};
-use crate::protection::frequency_rate::Trend;
-use crate::protection::voltage::{Of, Phases, Side, Timing};
-use crate::protection::{frequency_limit, frequency_rate, voltage};
+use protection::frequency_rate::Trend;
+use protection::voltage::{Of, Phases, Side, Timing};
+use protection::{frequency_limit, frequency_rate, voltage};
 
 const SIDE: Key = key("side", Choice(&["under", "over"]), Required, "of the limit");
 

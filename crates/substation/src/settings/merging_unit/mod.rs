@@ -19,7 +19,7 @@ use iec61850::stream::StreamKey;
 use iec61850::wire::{MacAddress, Synchronisation, Tag};
 
 use super::model::GooseControl;
-use crate::protection::Complex;
+use protection::Complex;
 
 /// Streams that one merging unit may publish: far more than a process bus of 100 Mbit/s carries.
 pub const STREAMS_MAX: usize = 256;

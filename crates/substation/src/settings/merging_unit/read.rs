@@ -20,7 +20,7 @@ use super::{
     Closes, Disturbance, DisturbanceKind, MergingUnit, Plant, Playback, PublishedStream,
     RecordFiles, STREAMS_MAX, Source, Transformer, TrippedBreaker, Waveform, WaveformFault,
 };
-use crate::protection::{Complex, Degrees};
+use protection::{Complex, Degrees};
 
 /// How far from a whole number of periods `every` may be, in periods.
 const PERIOD_TOLERANCE: f64 = 1e-6;

@@ -12,7 +12,7 @@ use super::super::texts::socket;
 use super::super::{GooseControl, goose};
 use super::keys::BREAKER_NODE;
 use super::{NodeHost, Quorum, host, quorum};
-use crate::protection::breaker;
+use protection::breaker;
 
 /// The node beside the breaker, which operates it.
 #[derive(Clone, PartialEq, Debug)]

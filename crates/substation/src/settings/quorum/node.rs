@@ -15,7 +15,7 @@ use super::super::texts::known;
 use super::super::{Mode, Protection, Stream, protection, streams, subscriptions};
 use super::keys::RELAY_NODE;
 use super::{NodeHost, Quorum, host, quorum};
-use crate::protection::space_vector;
+use protection::space_vector;
 
 /// One of the four relays that act as one.
 #[derive(Clone, PartialEq, Debug)]

@@ -94,8 +94,8 @@ impl RestrictedEarth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::{Degrees, Filter, Offset, Window};
     use crate::waveform::{CurrentTransformer, Fault, Wave};
+    use crate::{Degrees, Filter, Offset, Window};
 
     const SETTINGS: Settings =
         Settings { pick_up_a: 50.0, slope: 0.4, delay: Duration::from_millis(20) };

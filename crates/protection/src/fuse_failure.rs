@@ -128,7 +128,7 @@ fn unbalance(sequence: &Sequence) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
 
     const VOLTAGE_V: f64 = 63_500.0;
 

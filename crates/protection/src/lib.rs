@@ -6,6 +6,9 @@
 //! that there is none to be trusted (its stream is invalid, not synchronised or a test): the
 //! element is blocked and forgets what it had begun, because a start from before a gap says
 //! nothing about now.
+//!
+//! [`waveform`]: the waves that faults make.
+#![forbid(unsafe_code)]
 
 pub mod admittance;
 pub mod breaker;
@@ -47,6 +50,7 @@ pub mod thermal;
 mod timing;
 pub mod trip;
 pub mod voltage;
+pub mod waveform;
 pub mod weak_infeed;
 
 pub use complex::{Complex, Degrees};

@@ -93,7 +93,7 @@ impl Power {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
 
     const SETTINGS: Settings = Settings {
         part: Part::Active,

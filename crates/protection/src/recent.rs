@@ -192,7 +192,7 @@ impl Fit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
     use proptest::prelude::*;
 
     proptest! {

@@ -119,7 +119,7 @@ impl Measurands {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::direction::Bay;
+    use crate::direction::Bay;
 
     fn measured(currents: [Complex; 3], voltages: [Complex; 3]) -> Measured {
         let none = [Complex::ZERO; 3];

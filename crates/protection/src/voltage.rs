@@ -184,7 +184,7 @@ impl Wait {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
 
     const DELAY: Timing = Timing::Definite(Duration::from_millis(100));
 

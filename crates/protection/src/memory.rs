@@ -99,7 +99,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
 
     #[test]
     fn the_angle_of_before_the_fault_is_recalled_and_grows_old() {

@@ -263,7 +263,7 @@ impl Rms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
     use proptest::prelude::*;
 
     /// A window full of the sum of these, in (harmonic, phasor at the newest sample).

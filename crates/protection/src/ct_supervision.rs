@@ -90,7 +90,7 @@ fn has_lost(currents_a: [f64; 3], phase: usize, share: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
 
     const VOLTAGE_V: f64 = 63_500.0;
 

@@ -196,7 +196,7 @@ pub fn negative_sequence_way(recent: &Recent, line: Complex) -> Option<Way> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::overcurrent::Timing;
+    use crate::overcurrent::Timing;
     use std::time::Duration;
 
     fn element(way: Way, polarisation: Polarisation) -> Directional {

@@ -43,10 +43,10 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::direction::Way;
-    use crate::protection::distance::{self, Distance, Shape};
-    use crate::protection::recent::Before;
-    use crate::protection::{Complex, Degrees};
+    use crate::direction::Way;
+    use crate::distance::{self, Distance, Shape};
+    use crate::recent::Before;
+    use crate::{Complex, Degrees};
     use iec61850::SampleTime;
     use std::time::Duration;
 

@@ -66,7 +66,7 @@ impl BrokenConductor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
 
     fn element() -> BrokenConductor {
         let delay = Duration::from_secs(5);

@@ -7,7 +7,7 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-use crate::protection::Complex;
+use crate::Complex;
 
 /// A current or voltage of one phase.
 #[derive(Clone, PartialEq, Debug)]
@@ -137,7 +137,7 @@ impl CurrentTransformer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::Degrees;
+    use crate::Degrees;
 
     const RATE: f64 = 4000.0;
 
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn inrush_has_a_second_harmonic() {
-        use crate::protection::{Filter, Offset, Window};
+        use crate::{Filter, Offset, Window};
         let mut window = Window::new(4000);
         for n in 0..200 {
             window.push(inrush(f64::from(n) / RATE, 50.0, 8.0, 0.3, 0.5));
