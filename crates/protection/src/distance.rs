@@ -316,6 +316,7 @@ impl Distance {
                     Of::Phases(..) => resistance_ohm,
                 };
                 // As an impedance, for what is no reach: resistance and direction.
+                let reach = Complex::new(reach.re, reach.im * recent.frequency_ratio);
                 let current = dropped / reach;
                 let seen = voltage / current;
                 let along_ohm = seen.re - seen.im * reach.re / reach.im;

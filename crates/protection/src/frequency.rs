@@ -68,9 +68,13 @@ impl FrequencyTracker {
         self.is_found
     }
 
-    /// Nothing can be measured now: the last frequency holds.
-    pub const fn hold(&mut self) {
+    /// Something was switched, and the last frequency holds; it is still noticed when phasors of a steady
+    /// size contradict it for long, as where a voltage comes back with another frequency.
+    pub fn hold(&mut self, now: Complex, before: Complex, back_samples: usize) {
         self.is_measured = false;
+        if let Some(step_hz) = self.step_hz(now, before, back_samples) {
+            self.count(step_hz.abs() <= FOLLOWING_HZ_MAX);
+        }
     }
 
     /// Takes phasors from this magnitude on only.
@@ -80,19 +84,10 @@ impl FrequencyTracker {
 
     /// Looks at the phasor of now and of so many samples before, about a period.
     pub fn update(&mut self, now: Complex, before: Complex, back_samples: usize) {
-        let (magnitude, magnitude_before) = (now.norm(), before.norm());
-        let change = (magnitude - magnitude_before).abs();
-        self.is_measured = magnitude.min(magnitude_before) >= self.magnitude_min
-            && change <= MAGNITUDE_CHANGE_MAX * magnitude.max(magnitude_before);
-        if !self.is_measured {
+        let Some(step_hz) = self.step_hz(now, before, back_samples) else {
+            self.is_measured = false;
             return;
-        }
-        let span_s = back_samples as f64 / f64::from(self.rate);
-        // What the phasor would have turned at the present frequency, so that the difference is
-        // small and has one meaning.
-        let expected = Complex::from_polar(1.0, 2.0 * PI * self.frequency_hz * span_s);
-        let excess_rad = (now * (before * expected).conj()).arg();
-        let step_hz = excess_rad / (2.0 * PI * span_s);
+        };
         let step_max = if self.is_found { FOLLOWING_HZ_MAX } else { SEEKING_HZ_MAX };
         self.is_measured = step_hz.abs() <= step_max;
         self.count(step_hz.abs() <= FOLLOWING_HZ_MAX);
@@ -100,6 +95,23 @@ impl FrequencyTracker {
             let frequency_hz = self.frequency_hz + step_hz;
             self.frequency_hz = frequency_hz.clamp(FREQUENCY_HZ_MIN, FREQUENCY_HZ_MAX);
         }
+    }
+
+    /// By how much the frequency of phasors is off, in Hz; nothing when they tell none.
+    fn step_hz(&self, now: Complex, before: Complex, back_samples: usize) -> Option<f64> {
+        let (magnitude, magnitude_before) = (now.norm(), before.norm());
+        let change = (magnitude - magnitude_before).abs();
+        if magnitude.min(magnitude_before) < self.magnitude_min
+            || change > MAGNITUDE_CHANGE_MAX * magnitude.max(magnitude_before)
+        {
+            return None;
+        }
+        let span_s = back_samples as f64 / f64::from(self.rate);
+        // What the phasor would have turned at the present frequency, so that the difference is
+        // small and has one meaning.
+        let expected = Complex::from_polar(1.0, 2.0 * PI * self.frequency_hz * span_s);
+        let excess_rad = (now * (before * expected).conj()).arg();
+        Some(excess_rad / (2.0 * PI * span_s))
     }
 
     /// Counts towards what would change the belief.

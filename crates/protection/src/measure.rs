@@ -25,6 +25,8 @@ const STEP_HZ: f64 = 0.005;
 /// Share of the largest voltage of late below which the frequency is not looked at: what is induced on
 /// a dead line has any.
 const VOLTAGE_SHARE_MIN: f64 = 0.2;
+/// Periods for which a voltage is there until it may have a frequency that is not known.
+const ALIVE_PERIODS: f64 = 1.5;
 /// Periods after an inception in which frequency holds.
 const HOLD_PERIODS: f64 = 2.5;
 /// Phase currents, the current of the star point and phase voltages among the channels.
@@ -48,6 +50,8 @@ pub struct Measuring {
     voltage_v_min: f64,
     /// Positive sequence voltage at the last measurement, in V.
     voltage_v: f64,
+    /// Number of the newest sample at which it was too low to have a frequency.
+    dead_until: u64,
     /// The largest positive sequence voltage since the start, in V.
     voltage_v_max: f64,
     /// The frequency that the filters are for.
@@ -110,6 +114,7 @@ impl Measuring {
             tracker: FrequencyTracker::new(rate, nominal_hz, voltage_v_min),
             voltage_v_min,
             voltage_v: 0.0,
+            dead_until: 0,
             voltage_v_max: 0.0,
             frequency_hz: nominal_hz,
             fit: Fit::new(rate, nominal_hz, samples_max),
@@ -166,7 +171,10 @@ impl Measuring {
         let period_samples = self.fundamental.period_samples();
         let peaks = [peaks(CURRENTS), peaks(VOLTAGES)];
         // A voltage of another frequency than is known yet is not what it was a period ago either.
-        let is_seeking = !self.tracker.is_found() && self.voltage_v >= self.voltage_v_min;
+        // One that has just come back is: nothing is what it was.
+        let alive_samples = (self.number - self.dead_until) as f64;
+        let is_seeking =
+            !self.tracker.is_found() && alive_samples >= ALIVE_PERIODS * period_samples;
         if !is_seeking && self.inception.update(self.number, period_samples, windows, peaks) {
             self.memory.keep(self.inception.begin(), self.frequency_hz);
         }
@@ -257,19 +265,21 @@ impl Measuring {
     fn follow(&mut self, voltages: &[Complex; 3]) {
         let now = Sequence::of(*voltages).positive;
         self.voltage_v = now.norm();
+        if self.voltage_v < self.voltage_v_min {
+            self.dead_until = self.number;
+        }
         let period_samples = self.fundamental.period_samples();
+        let back = period_samples.round() as usize;
+        let before = self.three(&self.fundamental, VOLTAGES, back);
+        let before = before.map_or(Complex::ZERO, |before| Sequence::of(before).positive);
         let since = (self.number + 1 - self.inception.begin()) as f64 / period_samples;
         if since < HOLD_PERIODS {
-            self.tracker.hold();
-            return;
+            return self.tracker.hold(now, before, back);
         }
         self.voltage_v_max = self.voltage_v_max.max(self.voltage_v);
         let voltage_v_min = self.voltage_v_min.max(VOLTAGE_SHARE_MIN * self.voltage_v_max);
         self.tracker.set_magnitude_min(voltage_v_min);
-        let back = period_samples.round() as usize;
-        if let Some(before) = self.three(&self.fundamental, VOLTAGES, back) {
-            self.tracker.update(now, Sequence::of(before).positive, back);
-        }
+        self.tracker.update(now, before, back);
         let frequency_hz = self.tracker.frequency_hz().clamp(FREQUENCY_HZ_MIN, FREQUENCY_HZ_MAX);
         if (frequency_hz - self.frequency_hz).abs() > STEP_HZ {
             self.frequency_hz = frequency_hz;

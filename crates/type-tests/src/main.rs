@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     let is_wrong = shown.iter().any(|(_, shown)| !shown.wrong.is_empty())
         || sections.iter().flat_map(|section| &section.rows).any(is_news);
     let mut text = page(&sections, &shown, &arguments.pictures);
-    if arguments.set.is_none() {
+    if arguments.set.is_none() && arguments.test.is_none() {
         terminal::err!("type-tests: {} faults to be located", arguments.cases);
         text.push_str(&locate::section(&locate::study(0..arguments.cases)));
     }
