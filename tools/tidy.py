@@ -58,7 +58,11 @@ CRATES = {
     "settings": ["vtime"],
     "report-kit": ["os", "random"],
     "probe": ["os", "terminal", "vtime"],
-    "relay": ["iec61850", "mms", "quorum", "os", "random", "settings", "substation", "terminal"],
+    "realtime": ["iec61850", "os", "quorum", "substation", "terminal"],
+    "relay": [
+        "iec61850", "mms", "quorum", "os", "random", "realtime", "settings", "substation",
+        "terminal",
+    ],
     "runtime": ["os", "terminal", "vtime"],
     "network": ["os", "runtime", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],

@@ -1,6 +1,7 @@
 //! The sequence of events and the windows of measurements, as one JSON object a line.
 
 use os::clock::ClockState;
+use realtime::{clock, time};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use substation::engine::Change;
@@ -8,10 +9,8 @@ use substation::protection::PhaseSet;
 use substation::protection::reclosing::{Reason, State};
 use substation::settings::{Entry, Relay};
 
-use crate::clock;
 use crate::event::{Event, What};
 use crate::group::By;
-use crate::time;
 use crate::totals::{liveness_name, state_name};
 
 /// The first line: which program runs with which settings, and whether this host lets it act in time.

@@ -7,14 +7,14 @@ use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use os::clock::ClockState;
 use os::packet::Link;
+use realtime::blame::Cause;
+use realtime::exchange::histogram;
+use realtime::lines::Account;
 use serde_json::{Value, json};
 use substation::protection::Measurands;
 use substation::protection::reclosing::State as Cycling;
 use substation::settings::{Function, Relay};
 
-use crate::blame::Cause;
-use crate::exchange::histogram;
-use crate::lines::Account;
 use crate::measurands;
 use crate::{receive, task};
 

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use iec61850::SampleTime;
+use realtime::time;
 use substation::protection::{Complex, Degrees};
 use substation::settings::merging_unit::Plant;
 
 use super::waves::Phases;
-use crate::time;
 
 /// The file with all points, in the folder of a testbed.
 const ALL: &str = "values";

@@ -5,11 +5,11 @@ use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, UtcTime};
 use os::packet::PacketSocket;
 use quorum::Action;
+use realtime::time::Now;
 use substation::protection::breaker::{Breaker, Position, Settings};
 use substation::settings::GooseControl;
 
 use crate::publish::Outgoing;
-use crate::time::Now;
 
 /// Quality of `t`: the clock follows nobody that this program knows of, accuracy unspecified.
 const CLOCK_QUALITY: u8 = 0x3f;
