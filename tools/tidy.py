@@ -59,8 +59,11 @@ CRATES = {
     "settings": ["vtime"],
     "report-kit": ["os", "random"],
     "probe": ["os", "terminal", "vtime"],
-    "relay": ["iec61850", "mms", "quorum", "os", "protection", "random", "settings",
-        "substation", "terminal"],
+    "realtime": ["iec61850", "os", "quorum", "substation", "terminal"],
+    "relay": [
+        "iec61850", "mms", "quorum", "os", "protection", "random", "realtime", "settings",
+        "substation", "terminal",
+    ],
     "runtime": ["os", "terminal", "vtime"],
     "network": ["os", "runtime", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],

@@ -2,9 +2,9 @@
 
 use iec61850::goose::{Liveness, Refusal};
 use quorum::CommonTime;
+use realtime::blame::{Cause, Evidence};
 use substation::engine::Change;
 
-use crate::blame::{Cause, Evidence};
 use crate::group::By;
 
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -2,51 +2,41 @@
 //! them.
 //!
 //! What a relay decides is in the crates `substation` and `quorum`, without a system call; here are
-//! the sockets, clocks and threads round it. Three threads of a relay may never wait for anything
-//! but their next work: the one that receives, the protection task, and the canary. Whatever may
-//! block is done by the thread that started them, which they reach through queues without locks.
+//! the sockets and threads round it; clocks, and what keeps a thread in time, are in `realtime`.
+//! Three threads of a relay may never wait for anything but their next work: the one that receives,
+//! the protection task, and the canary. Whatever may block is done by the thread that started them,
+//! which they reach through queues without locks.
 //!
 //! - `merging`: what publishes sampled values, `qcmerge`.
-//! - `receive`, `task`, `canary`: the three threads.
-//! - `blame`: why a task was late.
+//! - `receive`, `task`: two of the three threads; `realtime::canary` is the third.
 //! - `malformed`: what no decoder takes; `refusals`: which refusals are worth a record.
 //! - `publish`, `subscribed`: GOOSE out and in.
-//! - `cache`: a share of the processor's cache for them.
-//! - `clock`: what stamps say of the clock.
 //! - `links`: whether interfaces are still there.
-//! - `exchange`: measurements from real-time threads to the one that may block.
 //! - `ied`: what clients of IEC 61850-8-1 see of a relay.
 //! - `quorum`: nodes of relays that act as one.
 //! - `hostile`: what tests set against them.
 //! - `program`: what its programs do first and last.
-//! - `run`: a relay; `supervise`: the thread that may block, of all programs; `time`: all clocks.
+//! - `run`: a relay.
 //! - `group`: who asks for another setting group; `control`: the socket through which users do.
 //! - `measurands`: what is measured of the grid, for people and other programs.
 //! - `recorder`: disturbances and faults, as records and reports.
 //! - `event`: what the task tells.
-//! - `records`, `lines`, `metrics`, `top`: what comes out.
+//! - `records`, `metrics`, `top`: what comes out.
 
-mod blame;
-mod cache;
-mod canary;
 mod cli;
-pub mod clock;
 mod control;
 mod event;
-mod exchange;
 #[cfg(test)]
 #[path = "../tests/support/goose.rs"]
 mod goose;
 mod group;
 mod hostile;
 mod ied;
-mod lines;
 mod links;
 mod malformed;
 mod measurands;
 mod merging;
 mod metrics;
-mod prepare;
 mod program;
 mod publish;
 pub mod quorum;
@@ -56,9 +46,7 @@ mod records;
 mod refusals;
 mod run;
 mod subscribed;
-mod supervise;
 mod task;
-mod time;
 pub mod top;
 mod totals;
 

@@ -8,8 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use os::packet::Link;
+use realtime::blame::Cause;
 
-use crate::blame::Cause;
 use crate::measurands::{self, Family};
 use crate::totals::{Totals, goose_counters, state_name, stream_counters};
 
@@ -313,7 +313,7 @@ subscriptions:
         let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
         let mut totals = Totals::new(&relay);
         totals.links.insert("a\nb".into(), Link::Up);
-        totals.records = Some(crate::lines::Account {
+        totals.records = Some(realtime::lines::Account {
             lost: 1,
             write_errors: 2,
             is_writing: false,

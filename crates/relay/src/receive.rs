@@ -10,14 +10,14 @@ use iec61850::SampleTime;
 use iec61850::goose::Expected;
 use iec61850::stream::StreamKey;
 use iec61850::wire::{Goose, SampledValues, WireError};
+use realtime::exchange::{Filler, histogram, record};
+use realtime::time::{self, Now};
 use rtrb::Producer;
 use serde::Serialize;
 use substation::engine::Arrival;
 use substation::settings::Relay;
 
-use crate::exchange::{Filler, histogram, record};
 use crate::malformed::Malformed;
-use crate::time::{self, Now};
 use os::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
 
 /// Frames taken at once.

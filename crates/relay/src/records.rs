@@ -3,15 +3,14 @@
 use os::clock::ClockState;
 use protection::PhaseSet;
 use protection::reclosing::{Reason, State};
+use realtime::{clock, time};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use substation::engine::Change;
 use substation::settings::{Entry, Relay};
 
-use crate::clock;
 use crate::event::{Event, What};
 use crate::group::By;
-use crate::time;
 use crate::totals::{liveness_name, state_name};
 
 /// The first line: which program runs with which settings, and whether this host lets it act in time.

@@ -10,26 +10,27 @@ use anyhow::{Context as _, Result, anyhow};
 use hdrhistogram::Histogram;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
+use realtime::canary;
+use realtime::exchange::{Collector, exchange, histogram, outbox};
+use realtime::lines::Lines;
+use realtime::supervise::{Supervisor, TimedThread, Watch, listen};
+use realtime::{clock, prepare, time};
 use rtrb::{Consumer, RingBuffer};
 use serde_json::{Value, json};
 use substation::engine::Change;
 use substation::settings::{Relay, Thread};
 
-use crate::canary;
 use crate::control::Control;
 use crate::event::{Event, What};
-use crate::exchange::{Collector, exchange, histogram, outbox};
 use crate::ied::{Live, Served};
-use crate::lines::Lines;
 use crate::links::Watched;
+use crate::metrics;
 use crate::receive::{self, Receiver};
 use crate::recorder::{Recorder, Teller};
 use crate::records::{self, Names};
 use crate::refusals::Refusals;
-use crate::supervise::{Supervisor, TimedThread, Watch, listen};
 use crate::task::{self, PERIOD, SharedState, Task};
 use crate::totals::Totals;
-use crate::{clock, metrics, prepare, time};
 
 /// How long the task may be stopped before samples find its queue full.
 const QUEUE: Duration = Duration::from_millis(500);

@@ -11,20 +11,20 @@ use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, MacAddress, UtcTime};
 use protection::Measurands;
 use quorum::CommonTime;
+use realtime::blame::{Evidence, cause};
+use realtime::canary::{CanaryTicks, at_each_tick, ticks_in};
+use realtime::exchange::{Filler, histogram, record};
+use realtime::time;
 use rtrb::Consumer;
 use substation::engine::{Arrival, Engine};
 use substation::settings::Relay;
 
-use crate::blame::{Evidence, cause};
-use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
 use crate::event::{Event, What};
-use crate::exchange::{Filler, histogram, record};
 use crate::group::{self, GroupBoard, Wish};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::recorder::Teller;
 use crate::subscribed::{Order, Subscribed};
-use crate::time;
 use os::packet::PacketSocket;
 
 /// Time between two cycles.

@@ -9,12 +9,12 @@ use os::clock::ClockState;
 use os::packet::Link;
 use protection::Measurands;
 use protection::reclosing::State as Cycling;
+use realtime::blame::Cause;
+use realtime::exchange::histogram;
+use realtime::lines::Account;
 use serde_json::{Value, json};
 use substation::settings::{Function, Relay};
 
-use crate::blame::Cause;
-use crate::exchange::histogram;
-use crate::lines::Account;
 use crate::measurands;
 use crate::{receive, task};
 

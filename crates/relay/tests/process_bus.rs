@@ -252,7 +252,7 @@ fn messages_that_somebody_made_up_change_nothing_but_a_counter() {
     let last = frames.last().expect("two were recorded");
     // Of the clock it says what the kernel knows: at least whether somebody keeps it.
     let stamp = Goose::decode(last).expect("it is well-formed").t;
-    let clock = relay::clock::quality(&os::clock::state().unwrap_or_default());
+    let clock = realtime::clock::quality(&os::clock::state().unwrap_or_default());
     assert_eq!(stamp.quality & 0x20, clock & 0x20, "{:02x}, not {clock:02x}", stamp.quality);
     let mut stranger = made_up(last, |_| ());
     let reference = b"FEEDER/LLN0$GO";

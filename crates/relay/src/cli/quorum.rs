@@ -1,5 +1,6 @@
 //! The part of the command line that is about relays that act as one.
 
+use realtime::prepare;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,7 +14,6 @@ use settings::units::{self, Dimension};
 use substation::settings::Rotation;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
-use crate::prepare;
 use crate::program::{self, folder_of};
 use crate::quorum::keys::KeysRequest;
 use crate::quorum::meter;

@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result};
 use iec61850::SampleTime;
 use quorum::wire::Payload;
 use quorum::{Action, Attempt, Counters, Effect, Event, Gen, Message, Party, Relay, Speaker};
+use realtime::exchange::outbox;
 use serde_json::{Value, json};
 use substation::settings::quorum::Quorum;
 
 use super::attack::{Attack, Scene, said};
-use crate::exchange::outbox;
 use crate::quorum::birth::Identity;
 use crate::quorum::bus::Bus;
 use crate::quorum::harness::Harness;

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use mms::{Client, Now, Server};
+use realtime::time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use substation::settings::Relay;
 
 use super::live::Live;
 use super::model::{self, Bindings};
-use crate::time;
 
 /// Longest time between two looks: changes are reported within it.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };

@@ -18,6 +18,8 @@ use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
 use os::packet::{Batch, PacketSocket};
 use quorum::CommonTime;
+use realtime::exchange::histogram;
+use realtime::time;
 use serde_json::json;
 use settings::Fault;
 use settings::units::{self, Dimension, duration, duration_positive};
@@ -29,9 +31,7 @@ use super::disturbance::Fate;
 use super::frame;
 use super::generator::Samples;
 use super::publisher::{next_second, on_host};
-use crate::exchange::histogram;
 use crate::program::{self, usage, whole};
-use crate::time;
 
 /// Samples later than this are left out: no merging unit sends them, and a relay that hears of the
 /// past decides on the past.

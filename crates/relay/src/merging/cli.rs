@@ -1,6 +1,7 @@
 //! `qcmerge`: a merging unit as a program. It reads settings, makes this thread as much of a
 //! real-time one as it may, publishes, and says at the end what became of each frame.
 
+use realtime::prepare;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,6 @@ use crate::merging::alternate::Alternate;
 use crate::merging::expected;
 use crate::merging::files::generators;
 use crate::merging::publisher::Publisher;
-use crate::prepare;
 use crate::program::{self, whole};
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};

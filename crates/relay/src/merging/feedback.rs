@@ -11,10 +11,10 @@ use iec61850::SampleTime;
 use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, Quality};
 use protection::PhaseSet;
+use realtime::time::{self, Now};
 use substation::settings::merging_unit::TrippedBreaker;
 
 use super::switchgear::Orders;
-use crate::time::{self, Now};
 use os::packet::{Batch, PacketSocket, wait};
 
 /// How long the end of the program may wait for this thread.

@@ -14,10 +14,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use iec61850::SampleTime;
 use protection::{Complex, Degrees};
+use realtime::time;
 use substation::settings::merging_unit::Plant;
 
 use super::waves::Phases;
-use crate::time;
 
 /// The file with all points, in the folder of a testbed.
 const ALL: &str = "values";

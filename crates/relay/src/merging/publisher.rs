@@ -15,6 +15,8 @@ use hdrhistogram::Histogram;
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, UtcTime};
 use protection::PhaseSet;
+use realtime::exchange::histogram;
+use realtime::{clock, time};
 use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, TrippedBreaker};
 
 use super::disturbance::{Disturbances, Fate};
@@ -25,8 +27,6 @@ use super::plant::{self, PlantFile};
 use super::schedule::{Pace, Schedule};
 use super::summary::{FaultStamps, Frames, LatenessFigures, Summary};
 use super::switchgear::{Orders, PositionMessage, Switchgear};
-use crate::exchange::histogram;
-use crate::{clock, time};
 use os::packet::PacketSocket;
 
 /// The first sample is at least this much later than now.

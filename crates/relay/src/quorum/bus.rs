@@ -12,11 +12,11 @@ use os::packet::{Batch, Ready};
 use quorum::channel::{Channels, Refusal};
 use quorum::wire::Payload;
 use quorum::{CommonTime, Party};
+use realtime::time;
 use serde::Serialize;
 use substation::settings::quorum::Quorum;
 
 use super::pace::{BATCH, Pace};
-use crate::time;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct Counters {

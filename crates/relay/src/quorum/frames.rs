@@ -7,10 +7,10 @@ use iec61850::stream::StreamKey;
 use iec61850::wire::Goose;
 use os::packet::{Batch, Frame, PacketSocket};
 use quorum::CommonTime;
+use realtime::time::{self, Now};
 use substation::decider::Decider;
 
 use crate::receive::{Counters, receive};
-use crate::time::{self, Now};
 
 /// Frames taken at once.
 const BATCH: usize = 64;

@@ -11,14 +11,14 @@ use os::run_delay::RunDelay;
 use quorum::certificate::Keyring;
 use quorum::wire::{Payload, WorkingKey};
 use quorum::{CommonTime, Effect, EffectOf, NodeId, Party, Refusal, Tick};
+use realtime::exchange::Outbox;
+use realtime::time::{self, Clock, Now};
 use serde_json::{Map, Value, json};
 
 use super::blame::Blame;
 use super::bus::{Bus, Received};
 use super::records::{NodeEvent, What, name_of};
 use super::timed::Timed;
-use crate::exchange::Outbox;
-use crate::time::{self, Clock, Now};
 
 /// What state machines ask of a program that proves with a keyring.
 pub(crate) type Asked = EffectOf<Keyring>;

@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use os::run_delay::RunDelay;
+use realtime::canary::at_each_tick;
+use realtime::exchange::{Outbox, outbox};
+use realtime::lines::Lines;
+use realtime::supervise::{Supervisor, TimedThread, Watch};
+use realtime::{prepare, time};
 use rtrb::Consumer;
 use serde_json::{Value, json};
 use substation::settings::{Rotation, Thread};
 
 use super::records::{NodeEvent, What};
-use crate::canary::at_each_tick;
-use crate::exchange::{Outbox, outbox};
-use crate::lines::Lines;
-use crate::supervise::{Supervisor, TimedThread, Watch};
-use crate::{prepare, time};
 
 /// Time between two beats: of what can make an action late by milliseconds none is missed, and a beat
 /// each 100 µs took a seventh of a core from those whom it watches.

@@ -15,6 +15,7 @@ use quorum::{
     Action, CommonTime, Counters, Effect, Event, EventOf, Message, NODES, NodeId, Party, Relay,
     Speaker, Tick,
 };
+use realtime::time::Now;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use substation::decider::{Decider, Decision};
@@ -24,7 +25,6 @@ use super::frames::{Frames, Taken};
 use super::harness::{Asked, Harness};
 use super::memory::{Found, Memory};
 use super::records::What;
-use crate::time::Now;
 
 /// What a relay node must find again after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

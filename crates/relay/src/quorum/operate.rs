@@ -6,10 +6,10 @@ use iec61850::wire::{MacAddress, UtcTime};
 use os::packet::PacketSocket;
 use protection::breaker::{Breaker, Position, Settings};
 use quorum::Action;
+use realtime::time::Now;
 use substation::settings::GooseControl;
 
 use crate::publish::Outgoing;
-use crate::time::Now;
 
 /// Quality of `t`: the clock follows nobody that this program knows of, accuracy unspecified.
 const CLOCK_QUALITY: u8 = 0x3f;

@@ -154,8 +154,8 @@ mod tests {
         assert!(pace.take(at(0), BATCH, BATCH));
         assert!(
             !pace.is_heard()
-                && !pace.resume(at(crate::time::ns(PAUSE) - 1))
-                && pace.resume(at(crate::time::ns(PAUSE)))
+                && !pace.resume(at(realtime::time::ns(PAUSE) - 1))
+                && pace.resume(at(realtime::time::ns(PAUSE)))
         );
         pace.begin_tick();
         assert!(pace.take(at(TICK_NS), 1, 0), "the tick before was one of flood");
@@ -172,7 +172,7 @@ mod tests {
             assert!(!pace.take(at(0), 1, 0) && pace.is_heard());
         }
         pace.take(at(0), 1, 0);
-        assert!(pace.is_used_up() && !pace.resume(at(crate::time::ns(PAUSE) - 1)));
+        assert!(pace.is_used_up() && !pace.resume(at(realtime::time::ns(PAUSE) - 1)));
         pace.resume(at(TICK_NS));
         pace.begin_tick();
         assert!(pace.is_heard() && pace.take(at(TICK_NS), BATCH, 0));
@@ -198,7 +198,7 @@ mod tests {
     fn nobody_is_heard_beyond_the_allowance_and_a_clock_set_back_silences_nobody() {
         let mut pace = Pace::new();
         for _ in 0..ALLOWANCE / BATCH {
-            assert!(pace.is_heard() || pace.resume(at(crate::time::ns(PAUSE))));
+            assert!(pace.is_heard() || pace.resume(at(realtime::time::ns(PAUSE))));
             pace.take(at(0), BATCH, BATCH);
         }
         assert!(!pace.is_heard() && pace.is_used_up());

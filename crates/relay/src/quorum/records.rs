@@ -7,10 +7,9 @@ use quorum::wire::Proof;
 use quorum::{
     Action, Attempt, CommonTime, Evidence, Gen, Misdeed, NODES, NodeId, Party, Statement,
 };
+use realtime::time;
 use serde_json::{Value, json};
 use substation::decider::Decision;
-
-use crate::time;
 
 /// What to do when there is no memory, and nobody has said yet that there was one.
 pub(crate) const MEMORY_NEW: &str = "if this breaker node has run before with these keys, its memory \

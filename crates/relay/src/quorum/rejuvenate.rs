@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use quorum::{CommonTime, NODES, NodeId, TokenEvent, Tokens};
+use realtime::lines::Lines;
+use realtime::time;
 use serde_json::{Value, json};
 use substation::settings::quorum::RejuvenationSettings;
 
 use super::status::{Status, ask};
-use crate::lines::Lines;
-use crate::time;
 
 /// How often it asks the breaker node.
 const LOOK: Duration = Duration::from_millis(20);

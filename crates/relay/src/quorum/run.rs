@@ -14,6 +14,11 @@ use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use quorum::wire::CertificateKind;
 use quorum::{Protocol, Speaker};
+use realtime::canary::at_each_tick;
+use realtime::exchange::{Outbox, outbox};
+use realtime::lines::Lines;
+use realtime::supervise::{Supervisor, TimedThread, Watch, listen};
+use realtime::{prepare, time};
 use rtrb::Consumer;
 use serde_json::Value;
 use substation::decider::{Decider, Elements, Foreign, Instantaneous};
@@ -31,13 +36,8 @@ use super::node::{self, Node, Seeds};
 use super::operate::Operator;
 use super::records::{MEMORY_LOST, MEMORY_NEW, NodeEvent, What};
 use super::status::{self, Shown};
-use crate::canary::at_each_tick;
-use crate::exchange::{Outbox, outbox};
-use crate::lines::Lines;
 use crate::links::Watched;
 use crate::run::open;
-use crate::supervise::{Supervisor, TimedThread, Watch, listen};
-use crate::{prepare, time};
 
 /// Events that may wait for being written.
 const EVENTS_MAX: usize = 4096;

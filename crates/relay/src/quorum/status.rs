@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use quorum::{Action, CommonTime, NODES, NodeId, Remembered};
+use realtime::time;
 use serde::{Deserialize, Serialize};
-
-use crate::time;
 
 /// How long one who asks may take: a slower one is not waited for.
 const PATIENCE: Duration = Duration::from_millis(20);

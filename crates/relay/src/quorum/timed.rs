@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use quorum::scheme::NoCertificate;
 use quorum::{NodeId, QUORUM, Scheme, Statement};
-
-use crate::time;
+use realtime::time;
 
 /// A scheme with a stop-watch.
 #[derive(Debug)]

@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
+use realtime::time;
 use substation::settings::{Recorder, SignalKind};
-
-use crate::time;
 
 /// A record: times since 1970, in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

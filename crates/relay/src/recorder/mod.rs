@@ -26,11 +26,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use iec61850::comtrade::TimeQuality;
 use os::clock::ClockState;
+use realtime::time::{self, Now};
 use rtrb::Consumer;
 use serde_json::Value;
 use substation::settings::{Relay, SignalKind};
 
-use crate::time::{self, Now};
 use channels::{Channels, Edge, States};
 use compose::Style;
 use disturbance::{Disturbance, Span};

@@ -1,9 +1,9 @@
 //! What the task tells: events to those who write them down, samples and events to the recorder.
 
+use realtime::exchange::Outbox;
 use substation::engine::Arrival;
 
 use crate::event::{Event, What};
-use crate::exchange::Outbox;
 
 /// Something on the tape.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -14,21 +14,23 @@ const LONGEST_NS: u64 = 60_000_000_000;
 
 /// The side of the real-time thread.
 #[derive(Debug)]
-pub(crate) struct Filler<T> {
-    pub(crate) sheet: Box<T>,
+pub struct Filler<T> {
+    /// What it fills now.
+    pub sheet: Box<T>,
     full: Producer<Box<T>>,
     empty: Consumer<Box<T>>,
 }
 
 /// The side of the thread that may block.
 #[derive(Debug)]
-pub(crate) struct Collector<T> {
+pub struct Collector<T> {
     full: Consumer<Box<T>>,
     empty: Producer<Box<T>>,
 }
 
 /// Both sides, with three sheets.
-pub(crate) fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
+#[must_use]
+pub fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
     let (full, from_full) = RingBuffer::new(4);
     let (mut to_empty, empty) = RingBuffer::new(4);
     for _ in 0..2 {
@@ -39,7 +41,7 @@ pub(crate) fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
 
 impl<T> Filler<T> {
     /// Hands the sheet over if an empty one is there.
-    pub(crate) fn hand_over(&mut self) {
+    pub fn hand_over(&mut self) {
         if let Ok(empty) = self.empty.pop() {
             let full = std::mem::replace(&mut self.sheet, empty);
             self.full.push(full).expect("there are fewer sheets than places");
@@ -47,14 +49,14 @@ impl<T> Filler<T> {
     }
 
     /// Hands over the last sheet, at the end.
-    pub(crate) fn finish(mut self) {
+    pub fn finish(mut self) {
         self.full.push(self.sheet).expect("there are fewer sheets than places");
     }
 }
 
 impl<T> Collector<T> {
     /// Reads each sheet that was handed over, and sends it back; `read` leaves it empty.
-    pub(crate) fn collect(&mut self, mut read: impl FnMut(&mut T)) {
+    pub fn collect(&mut self, mut read: impl FnMut(&mut T)) {
         while let Ok(mut sheet) = self.full.pop() {
             read(&mut sheet);
             self.empty.push(sheet).expect("there are fewer sheets than places");
@@ -64,30 +66,34 @@ impl<T> Collector<T> {
 
 /// A queue to the thread that may block, and how much found no room in it.
 #[derive(Debug)]
-pub(crate) struct Outbox<T> {
+pub struct Outbox<T> {
     queue: Producer<T>,
-    pub(crate) lost: u64,
+    /// How much found no room since the begin.
+    pub lost: u64,
 }
 
 impl<T> Outbox<T> {
-    pub(crate) fn push(&mut self, item: T) {
+    /// Never waits: what finds no room is counted, and gone.
+    pub fn push(&mut self, item: T) {
         self.lost += u64::from(self.queue.push(item).is_err());
     }
 }
 
 /// Both ends of a queue with so much room.
-pub(crate) fn outbox<T>(room: usize) -> (Outbox<T>, Consumer<T>) {
+#[must_use]
+pub fn outbox<T>(room: usize) -> (Outbox<T>, Consumer<T>) {
     let (queue, out) = RingBuffer::new(room);
     (Outbox { queue, lost: 0 }, out)
 }
 
 /// A histogram of times in ns, to three digits.
-pub(crate) fn histogram() -> Histogram<u64> {
+#[must_use]
+pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("these bounds are possible")
 }
 
 /// Records a span; those beyond the longest count as that.
-pub(crate) fn record(histogram: &mut Histogram<u64>, span: Duration) {
+pub fn record(histogram: &mut Histogram<u64>, span: Duration) {
     histogram.saturating_record(time::ns(span));
 }
 

@@ -38,19 +38,21 @@ const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
 /// What became of the lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Account {
+pub struct Account {
     /// Lines that will never be in the file.
-    pub(crate) lost: u64,
-    pub(crate) write_errors: u64,
-    pub(crate) is_writing: bool,
+    pub lost: u64,
+    /// Attempts to write that failed.
+    pub write_errors: u64,
+    /// Whether what comes now is written.
+    pub is_writing: bool,
     /// Why writing failed first, if it did.
-    pub(crate) warning: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// A file that goes on with the lines that it had, and those that are not handed over yet. Without a
 /// file, lines go nowhere.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub struct Lines {
     text: String,
     shared: Option<Arc<Shared>>,
 }
@@ -59,7 +61,11 @@ impl Lines {
     /// Opens the file, and starts the thread that writes it. A disk without room and a pipe that
     /// nobody reads are no errors: they may change. A thread inherits how it is scheduled, so this
     /// is called before anything becomes real-time.
-    pub(crate) fn open(path: Option<&Path>, rotation: Rotation) -> Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened, or the thread not started; the error names the file.
+    pub fn open(path: Option<&Path>, rotation: Rotation) -> Result<Self> {
         let Some(path) = path else { return Ok(Self { text: String::new(), shared: None }) };
         let (store, failure) = Store::open(path, rotation).with_context(|| {
             format!("records cannot be written to {}: use a different file", path.display())
@@ -79,7 +85,7 @@ impl Lines {
     }
 
     /// Adds a line, which is not handed over yet.
-    pub(crate) fn add(&mut self, line: impl Display) {
+    pub fn add(&mut self, line: impl Display) {
         if self.shared.is_some() {
             // A string takes whatever is written to it.
             let _always = writeln!(self.text, "{line}");
@@ -87,7 +93,7 @@ impl Lines {
     }
 
     /// Hands over all lines that were added; never waits for the file.
-    pub(crate) fn write(&mut self) {
+    pub fn write(&mut self) {
         let Some(shared) = &self.shared else { return };
         let mut state = shared.lock();
         let mut said = None;
@@ -104,7 +110,7 @@ impl Lines {
     }
 
     /// Ends the thread that writes, after the last lines if the file takes them in time.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         self.write();
         let Some(shared) = &self.shared else { return };
         let mut state = shared.lock();
@@ -123,7 +129,8 @@ impl Lines {
     }
 
     /// What became of the lines, if there is a file.
-    pub(crate) fn account(&self) -> Option<Account> {
+    #[must_use]
+    pub fn account(&self) -> Option<Account> {
         let state = self.shared.as_ref()?.lock();
         Some(Account {
             lost: state.lost,

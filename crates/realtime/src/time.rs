@@ -12,66 +12,77 @@ use quorum::CommonTime;
 use quorum::parameters::CLOCK_ERROR_MAX;
 
 /// The time of this host alone.
-pub(crate) fn own() -> SampleTime {
+#[must_use]
+pub fn own() -> SampleTime {
     SampleTime::from_ns(os::realtime::now_ns().max(0) as u64)
 }
 
 /// The time of all nodes, and of records.
-pub(crate) fn common() -> CommonTime {
+#[must_use]
+pub fn common() -> CommonTime {
     stamp(os::realtime::realtime_ns())
 }
 
 /// The time at which the kernel stamped a frame.
-pub(crate) const fn stamp(realtime_ns: i64) -> CommonTime {
+#[must_use]
+pub const fn stamp(realtime_ns: i64) -> CommonTime {
     CommonTime::from_ns(if realtime_ns < 0 { 0 } else { realtime_ns as u64 })
 }
 
-/// Signals do not end the sleep.
-pub(crate) fn sleep_until(at: SampleTime) {
+/// Sleeps until this time of the host's own; signals do not end the sleep.
+pub fn sleep_until(at: SampleTime) {
     os::realtime::sleep_until(at.ns() as i64);
 }
 
 /// A span as records and counters write it, ns.
-pub(crate) const fn ns(span: Duration) -> u64 {
+#[must_use]
+pub const fn ns(span: Duration) -> u64 {
     let ns = span.as_nanos();
     if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 }
 }
 
 /// One reading of both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Now {
-    pub(crate) common: CommonTime,
-    pub(crate) own: SampleTime,
+pub struct Now {
+    /// That of all nodes.
+    pub common: CommonTime,
+    /// That of this host alone.
+    pub own: SampleTime,
 }
 
 impl Now {
-    pub(crate) fn read() -> Self {
+    /// Reads one clock straight after the other.
+    #[must_use]
+    pub fn read() -> Self {
         Self { common: common(), own: own() }
     }
 
     /// The common time of an own time.
-    pub(crate) const fn common_at(self, own: SampleTime) -> CommonTime {
+    #[must_use]
+    pub const fn common_at(self, own: SampleTime) -> CommonTime {
         let age_ns = self.own.ns() as i64 - own.ns() as i64;
         CommonTime::from_ns(self.common.ns().saturating_sub_signed(age_ns))
     }
 
     /// The own time at which the kernel stamped something with common time; nothing comes later than
     /// now.
-    pub(crate) const fn own_at(self, stamp: CommonTime) -> SampleTime {
+    #[must_use]
+    pub const fn own_at(self, stamp: CommonTime) -> SampleTime {
         SampleTime::from_ns(self.own.ns().saturating_sub(ns(self.common.since(stamp))))
     }
 }
 
 /// Reads the time, and watches whether it jumps.
 #[derive(Debug, Default)]
-pub(crate) struct Clock {
+pub struct Clock {
     offset_ns: Option<i64>,
     /// How often common time has jumped by more than a node's clock may be off.
-    pub(crate) jumps: u64,
+    pub jumps: u64,
 }
 
 impl Clock {
-    pub(crate) fn read(&mut self) -> Now {
+    /// Reads both clocks, and counts a jump since the last reading.
+    pub fn read(&mut self) -> Now {
         let before = own();
         let now = Now::read();
         let offset_ns = now.common.ns() as i64 - now.own.ns() as i64;
@@ -87,7 +98,8 @@ impl Clock {
 }
 
 /// Why nobody can say that this host's clock is within its bound; nothing if it is.
-pub(crate) fn doubt() -> Option<String> {
+#[must_use]
+pub fn doubt() -> Option<String> {
     let fix = "run ptp4l with phc2sys, or chronyd, against the clock of the station";
     let estimate = |state: os::clock::ClockState| Duration::from_micros(state.error_us_estimate);
     match os::clock::state() {

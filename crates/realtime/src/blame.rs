@@ -8,33 +8,37 @@ use std::time::Duration;
 
 /// What is known of a cycle that ended too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Evidence {
+pub struct Evidence {
     /// By how much it ended too late.
-    pub(crate) excess: Duration,
+    pub excess: Duration,
     /// From the due time to the end.
-    pub(crate) elapsed: Duration,
+    pub elapsed: Duration,
     /// Processor time of the task meanwhile.
-    pub(crate) task_cpu: Duration,
+    pub task_cpu: Duration,
     /// How late the canary woke up at the worst meanwhile.
-    pub(crate) canary_late: Duration,
+    pub canary_late: Duration,
     /// How long the receiving thread was at work meanwhile.
-    pub(crate) receive_busy: Duration,
+    pub receive_busy: Duration,
 }
 
 /// Who took the time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Cause {
+pub enum Cause {
     /// The host: its kernel, its interrupts, a hypervisor, other programs.
     Host,
+    /// The thread that receives.
     Receive,
+    /// The task, which needed that long itself.
     Task,
 }
 
 impl Cause {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Self; 3] = [Self::Host, Self::Receive, Self::Task];
+    pub const ALL: [Self; 3] = [Self::Host, Self::Receive, Self::Task];
 
-    pub(crate) const fn name(self) -> &'static str {
+    /// As records and metrics name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Receive => "receive",
@@ -44,7 +48,8 @@ impl Cause {
 }
 
 /// Who took at least half of what was too much; the host if nobody else did.
-pub(crate) fn cause(evidence: &Evidence) -> Cause {
+#[must_use]
+pub fn cause(evidence: &Evidence) -> Cause {
     let took_half = |span: Duration| 2 * span >= evidence.excess;
     let taken_away = evidence.elapsed.saturating_sub(evidence.task_cpu);
     if took_half(evidence.canary_late) {

@@ -14,7 +14,11 @@ const BUFFER_OCTETS_MIN: usize = 16 << 20;
 
 /// Refuses cores on which no thread of this program may run: what was asked of them would be done
 /// elsewhere.
-pub(crate) fn cores(asked: &[usize]) -> Result<()> {
+///
+/// # Errors
+///
+/// Names the first such core, and those that the machine has.
+pub fn cores(asked: &[usize]) -> Result<()> {
     for &core in asked {
         // Another thread, because nothing brings back what the calling one was bound to.
         let tried = thread::spawn(move || os::realtime::pin(core)).join().expect("it only tries");
@@ -32,7 +36,8 @@ pub(crate) fn cores(asked: &[usize]) -> Result<()> {
 
 /// Binds the calling thread, gives it its priority and its share of the cache; answers what was
 /// refused, with the fix.
-pub(crate) fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<String> {
+#[must_use]
+pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<String> {
     let mut refused: Vec<String> = cache_group
         .and_then(|group| cache::join(Path::new(cache::GROUPS), group))
         .map(|refused| format!("{name}: {refused}"))
@@ -57,7 +62,8 @@ pub(crate) fn thread(name: &str, settings: Thread, cache_group: Option<&str>) ->
 }
 
 /// Locks memory, keeps processors awake, and looks at what else stands in the way.
-pub(crate) fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) {
+#[must_use]
+pub fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) {
     let mut missing = Vec::new();
     if let Err(error) = os::realtime::lock_memory() {
         missing.push(format!(
@@ -80,7 +86,9 @@ pub(crate) fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) 
     (missing, awake.ok())
 }
 
-pub(crate) fn receive_buffer(octets: usize) -> Option<String> {
+/// Whether a receive buffer of so many octets is too small for a pause; answers so, with the fix.
+#[must_use]
+pub fn receive_buffer(octets: usize) -> Option<String> {
     (octets < BUFFER_OCTETS_MIN).then(|| {
         format!(
             "the receive buffer has only {octets} octets: give CAP_NET_ADMIN, or raise \

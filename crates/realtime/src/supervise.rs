@@ -22,14 +22,15 @@ const LOOK: Duration = Duration::from_millis(20);
 type Work<'w> = Box<dyn FnOnce(&AtomicBool) -> io::Result<()> + Send + 'w>;
 
 /// A thread that must be in time: its name, its scheduling, its work.
-pub(crate) struct TimedThread<'w> {
+pub struct TimedThread<'w> {
     name: &'static str,
     settings: Thread,
     work: Work<'w>,
 }
 
 impl<'w> TimedThread<'w> {
-    pub(crate) fn new(
+    /// A thread that is not started yet; `work` returns soon after its flag is set.
+    pub fn new(
         name: &'static str,
         settings: Thread,
         work: impl FnOnce(&AtomicBool) -> io::Result<()> + Send + 'w,
@@ -39,29 +40,38 @@ impl<'w> TimedThread<'w> {
 }
 
 /// What the thread that may block does.
-pub(crate) trait Watch {
+pub trait Watch {
     /// All threads run, with these warnings of what the host refuses.
     fn begun(&mut self, warnings: Vec<String>);
 
-    /// Takes in and writes what has come; `is_last` when all threads have ended. An error ends all.
+    /// Takes in and writes what has come; `is_last` when all threads have ended.
+    ///
+    /// # Errors
+    ///
+    /// Any error ends all threads.
     fn look(&mut self, is_last: bool) -> Result<()>;
 }
 
 /// Until when, and on which conditions, threads run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Supervisor<'s> {
-    pub(crate) stop: &'s AtomicBool,
+pub struct Supervisor<'s> {
+    /// Ends all threads once it is set.
+    pub stop: &'s AtomicBool,
     /// Without, only `stop` ends it.
-    pub(crate) duration: Option<Duration>,
+    pub duration: Option<Duration>,
     /// The share of the cache that threads join.
-    pub(crate) cache_group: Option<&'s str>,
+    pub cache_group: Option<&'s str>,
     /// Whether warnings are errors.
-    pub(crate) require_realtime: bool,
+    pub require_realtime: bool,
 }
 
 impl Supervisor<'_> {
     /// Runs the threads to their end; returns why that came before its time, if it did.
-    pub(crate) fn run(
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started, or there are warnings where these are errors.
+    pub fn run(
         &self,
         threads: Vec<TimedThread<'_>>,
         mut warnings: Vec<String>,
@@ -121,7 +131,11 @@ impl Drop for SetWhenDropped<'_> {
 }
 
 /// Listens for those whom a look answers, at an address that stands at this key of the settings.
-pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener> {
+///
+/// # Errors
+///
+/// The address cannot be listened at; the error names the key and the fix.
+pub fn listen(address: SocketAddr, key: &str) -> Result<TcpListener> {
     let listen = || {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;

@@ -16,7 +16,7 @@ const HAND_OVER_TICKS: u64 = 250;
 
 /// Calls `work` at each tick from `begin` on until it shall stop, with the number of the tick and when
 /// it was due. It returns when it was done; ticks that have passed by then are left out.
-pub(crate) fn at_each_tick(
+pub fn at_each_tick(
     begin: SampleTime,
     period: Duration,
     stop: &AtomicBool,
@@ -31,13 +31,15 @@ pub(crate) fn at_each_tick(
     }
 }
 
-pub(crate) const fn ticks_in(span: Duration, period: Duration) -> u64 {
+/// How many whole periods a span holds.
+#[must_use]
+pub const fn ticks_in(span: Duration, period: Duration) -> u64 {
     time::ns(span) / time::ns(period)
 }
 
 /// How late the canary woke up at each of the last ticks, ns.
 #[derive(Debug)]
-pub(crate) struct CanaryTicks([AtomicU64; REMEMBERED]);
+pub struct CanaryTicks([AtomicU64; REMEMBERED]);
 
 impl Default for CanaryTicks {
     fn default() -> Self {
@@ -51,7 +53,8 @@ impl CanaryTicks {
     }
 
     /// How late it was at the worst of these ticks, as far as they are remembered.
-    pub(crate) fn worst(&self, first: u64, last: u64) -> Duration {
+    #[must_use]
+    pub fn worst(&self, first: u64, last: u64) -> Duration {
         let ticks = first..=last.min(first + REMEMBERED as u64 - 1);
         let late_ns = ticks.map(|tick| self.0[tick as usize % REMEMBERED].load(Ordering::Relaxed));
         Duration::from_nanos(late_ns.max().unwrap_or(0))
@@ -59,7 +62,7 @@ impl CanaryTicks {
 }
 
 /// Wakes up at each tick until it shall stop.
-pub(crate) fn run(
+pub fn run(
     begin: SampleTime,
     period: Duration,
     seen: &CanaryTicks,
