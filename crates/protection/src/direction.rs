@@ -125,6 +125,8 @@ impl Directional {
             return largest;
         }
         let remembered = recent.before.and_then(|before| before.voltage);
+        let is_known = |v: &Complex| v.norm() >= self.settings.polarising_v_min;
+        let remembered = remembered.filter(is_known);
         // A fault of all phases leaves no voltage but what transformers make of its end.
         let positive_v = Sequence::of(recent.voltages).positive.norm();
         let has_collapsed = remembered.is_some_and(|v| positive_v < COLLAPSED_SHARE * v.norm());
@@ -231,6 +233,26 @@ mod tests {
     fn operates(element: &mut Directional, (bay, recent): &(Bay, Recent)) -> Option<u64> {
         let seen = Some((bay, Some(recent)));
         (0..400).find(|ms| element.update(SampleTime::from_ns(ms * 1_000_000), seen).operate)
+    }
+
+    #[test]
+    fn without_a_voltage_to_compare_with_nothing_flows_anywhere() {
+        for way in [Way::Forward, Way::Reverse] {
+            let mut element = element(way, Polarisation::Phases);
+            let currents = [0.0, -120.0, 120.0].map(|a| Complex::polar_deg(3000.0, a));
+            let nothing = [0.0, -120.0, 120.0].map(|a| Complex::polar_deg(5.0, a));
+            let recent = Recent::steady(currents, nothing, nothing[0]);
+            let bay = Bay {
+                currents,
+                second_harmonics: [Complex::ZERO; 3],
+                voltages: nothing,
+                frequency_hz: 50.0,
+            };
+            for ms in 0..100 {
+                let now = SampleTime::from_ns(ms * 1_000_000);
+                assert!(!element.update(now, Some((&bay, Some(&recent)))).start, "{way:?}");
+            }
+        }
     }
 
     #[test]

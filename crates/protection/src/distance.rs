@@ -32,6 +32,8 @@ use super::{Decision, PhaseSet};
 
 /// Angles of a loop impedance that lie ahead, for the quadrilateral: as usual in the trade.
 const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;
+/// The same where the negative sequence says so too: load that a weak end takes turns the voltage of before.
+const AHEAD_WITNESSED_DEG: std::ops::RangeInclusive<f64> = -45.0..=160.0;
 /// Reach is wider by this once started, so that a fault at the edge does not chatter.
 const DROP_OFF_RATIO: f64 = 1.05;
 /// Share of the residual current in the largest phase current from which a fault is to earth.
@@ -281,12 +283,18 @@ impl Distance {
         let carries = self.carries(recent);
         let loops = LOOPS.into_iter().zip(self.selected).zip(carries);
         let held = loops.filter(|((each, is_selected), carries)| {
-            *is_selected && *carries && self.holds(*each, recent, reference, scale)
+            *is_selected && *carries && self.holds(*each, recent, (reference, witness), scale)
         });
         held.fold(PhaseSet::NONE, |phases, ((each, _), _)| phases | each.phases())
     }
 
-    fn holds(&self, each: Of, recent: &Recent, reference: Complex, scale: f64) -> bool {
+    fn holds(
+        &self,
+        each: Of,
+        recent: &Recent,
+        (reference, witness): (Complex, Option<Way>),
+        scale: f64,
+    ) -> bool {
         let sign = if self.settings.way == Way::Forward { 1.0 } else { -1.0 };
         let reach = self.settings.reach;
         let residual = |of: [Complex; 3]| of.into_iter().sum::<Complex>();
@@ -328,7 +336,8 @@ impl Distance {
                     (None, Of::Earth(_)) => residual(recent.slopes),
                     _ => each.of(added),
                 } * sign;
-                AHEAD_DEG.contains(&direction_deg)
+                let ahead_deg = if witness.is_some() { AHEAD_WITNESSED_DEG } else { AHEAD_DEG };
+                ahead_deg.contains(&direction_deg)
                     && exceeds(fault_current.turned_deg(90.0 - tilt_deg), doubt_v)
                     && along_ohm.abs() < resistance_ohm * scale
             }

@@ -16,6 +16,7 @@ use clap::Parser;
 use settings::problems::quoted;
 use settings::units::{self, Dimension};
 use settings::{Fault, Problems};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use terminal::exit::Exit;
 
 pub(crate) const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
@@ -75,7 +76,8 @@ pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -
 /// A flag that Ctrl-C and the like set.
 pub(crate) fn stop() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    // Also when a terminal is closed: what runs in it ends in order.
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("catching signals")?;
     }
     Ok(stop)

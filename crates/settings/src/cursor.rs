@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::document::{self, Content, Key, Value, item_path, key_path};
 use super::problems::{Collector, Fault, Problems, Spot, listed, quoted};
 use super::table::{self, Forms, Need, Shape, Table};
-use super::{suggest, units};
+use super::{names, suggest, units};
 
 /// Reads a whole file that has this shape at its top.
 ///
@@ -117,7 +117,10 @@ impl<'a> Cursor<'a> {
                 self.items().iter().flatten().for_each(Self::check);
             }
             Shape::Named(..) => {
-                self.named().iter().flatten().for_each(|(_, value)| value.check());
+                for (name, value) in self.named().into_iter().flatten() {
+                    name.place.clone().parse(name.value, |text| names::shown(text).map(drop));
+                    value.check();
+                }
             }
             Shape::Of(_) => self.mapping().iter().for_each(Mapping::check),
             Shape::OneOf(_) => self.form().iter().for_each(Mapping::check),

@@ -65,6 +65,24 @@ impl Names {
     }
 }
 
+/// A text without characters that break a line or turn its direction: what shows it could be misread.
+///
+/// # Errors
+/// When it has such a character.
+pub fn shown(text: &str) -> Result<&str, Fault> {
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    match text.chars().any(hides) {
+        true => {
+            let what = format!("{} has characters that are not shown", quoted(text));
+            Err(Fault::new(what, "use letters, digits and signs"))
+        }
+        false => Ok(text),
+    }
+}
+
 /// A name of a node, switch or attacker.
 pub fn on_network(text: &str) -> Result<String, Fault> {
     Names::OnNetwork.read(text)

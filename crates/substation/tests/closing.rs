@@ -94,7 +94,11 @@ fn what_is_missing_elsewhere_is_told() {
             "lockout: yes, breakers: {Q0",
             "elements.AR.breaker: trips stay (`lockout: yes`), so the breaker could not be closed",
         ),
-        ("Q1: I>>", "Q1: check", "trips.breakers.Q1: `check` is for closing, and trips nothing"),
+        (
+            "Q1: I>>",
+            "Q1: check",
+            "trips.breakers.Q1: `check` releases, blocks or alarms, and trips nothing",
+        ),
         ("trip Q0 C", "trip Q1 C", "goose.trips.signals[1]: `Q1` is never tripped in one pole"),
         ("lockout AR", "lockout I>", "goose.trips.signals[3]: there is no reclosing element `I>`"),
         (

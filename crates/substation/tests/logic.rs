@@ -161,3 +161,25 @@ fn an_end_whose_stream_is_not_there_echoes_nothing() {
         assert!(!engine.decision(place("P")).start && !engine.sees(place("P")));
     }
 }
+
+/// What is wrong with the settings of the line once this is written in place of that.
+fn wrong_with(old: &str, new: &str) -> String {
+    let text = include_str!("data/line.yaml");
+    assert!(text.contains(old), "{old}");
+    match settings::read("line.yaml", &text.replacen(old, new, 1)) {
+        Ok(_) => String::new(),
+        Err(problems) => problems.to_string(),
+    }
+}
+
+#[test]
+fn what_blocks_or_alarms_trips_nothing_and_directions_are_those_of_their_keys() {
+    let said = wrong_with("Q0: [", "Q0: [FF, ");
+    assert!(said.contains("`FF` releases, blocks or alarms, and trips nothing"), "{said}");
+    let said = wrong_with("forward: [Z2]", "forward: [R]");
+    assert!(said.contains("`R` looks the other way"), "{said}");
+    let said = wrong_with("reverse: [R]", "reverse: [Z2]");
+    assert!(said.contains("`Z2` looks the other way"), "{said}");
+    let said = wrong_with("relay: ", "relay: \"a\\u202eb\" #");
+    assert!(said.contains("has characters that are not shown"), "{said}");
+}

@@ -77,7 +77,12 @@ pub(super) static TRIPS: Table = Table {
     what: "a trip matrix",
     name: "trips",
     keys: &[
-        key("pulse_min", Within(Time, 0.0, 10.0), Default("100 ms"), "least duration of a trip"),
+        key(
+            "pulse_min",
+            Within(Time, 0.0, 10.0),
+            Default("100 ms"),
+            "how long a trip outlasts its cause",
+        ),
         key("lockout", YES_NO, Default("no"), "`yes`: a trip stays"),
         key("breakers", Named(Foreign, &Several(&TEXT)), Optional, "elements of each breaker"),
         key("single_pole", Several(&TEXT), Optional, "breakers with a drive for each pole"),

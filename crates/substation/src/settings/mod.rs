@@ -90,10 +90,10 @@ fn trips(
     elements: &BTreeMap<String, Element>,
 ) -> Option<Matrix> {
     let map = top.mapping_or_empty("trips")?;
-    let closing = names.elements_of(&["reclosing", "synchro_check"]);
-    let element = |text: &str| match closing.contains(&text) {
+    let others = names.elements_of(&elements::TRIP_NOTHING);
+    let element = |text: &str| match others.contains(&text) {
         true => Err(Fault::new(
-            format!("{} is for closing, and trips nothing", quoted(text)),
+            format!("{} releases, blocks or alarms, and trips nothing", quoted(text)),
             "remove it from `trips`",
         )),
         false => texts::known(text, ["element", "elements"], &names.elements),

@@ -10,8 +10,17 @@ use super::model::{Mode, Stream, SynchronisationNeeded};
 use super::texts::{group, rate, visible};
 use protection::recent::Transformers;
 
+/// Streams that one relay takes: ten times those of a station of virtual relays that was published.
+const STREAMS_MAX: usize = 256;
+
 pub(super) fn read(top: &Mapping<'_>, frequency_hz: f64, mode: Mode) -> BTreeMap<String, Stream> {
-    distinct(top.named("streams"), |map| one(map, frequency_hz, mode), |stream| &stream.key)
+    let streams =
+        distinct(top.named("streams"), |map| one(map, frequency_hz, mode), |stream| &stream.key);
+    if streams.len() > STREAMS_MAX {
+        let what = format!("{} streams are more than a relay can take", streams.len());
+        top.wrong("streams", what, format!("give at most {STREAMS_MAX}, others to another relay"));
+    }
+    streams
 }
 
 /// Streams by name; two with the same key are reported.

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ::settings::Fault;
+use ::settings::names;
 use ::settings::problems::quoted;
 use ::settings::suggest;
 use ::settings::table::{Shape, Syntax};
@@ -50,7 +51,7 @@ pub(super) const RATE: Shape = Shape::Written(&Syntax {
 pub(super) fn filled(text: &str) -> Result<String, Fault> {
     match text {
         "" => Err(Fault::new("this text is empty", "write one value")),
-        _ => Ok(text.to_owned()),
+        _ => names::shown(text).map(str::to_owned),
     }
 }
 

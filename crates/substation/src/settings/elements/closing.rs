@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ::settings::Fault;
 use ::settings::cursor::Mapping;
 use ::settings::problems::quoted;
 use ::settings::table::Need::{Default, Optional, Required};
@@ -41,6 +42,10 @@ const POLES: [&str; 3] = ["A", "B", "C"];
 const SIDES: Shape = Choice(&["dead_line", "dead_bus", "both_dead"]);
 
 pub(super) fn synchro_check_settings(map: &Mapping<'_>) -> Option<synchro_check::Settings> {
+    let sides = ["line", "bus"].map(|key| map.text(key).map(|name| name.value));
+    if sides[0].is_some() && sides[0] == sides[1] {
+        map.wrong("bus", "both sides are one stream", "give that of the other side of the breaker");
+    }
     let (live_v_min, dead_v_max) = (map.quantity("live")?, map.quantity("dead")?);
     if dead_v_max >= live_v_min {
         map.wrong("dead", "it is not below `live`", "make it lower than `live`");
@@ -117,7 +122,14 @@ pub(super) fn reclosing_element(map: &Mapping<'_>, names: &Names<'_>) -> Option<
     let breaker =
         map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers));
     let initiate_by = map.parse_all("initiate_by", element);
-    let open_pole_blocks = map.parse_all("open_pole_blocks", element);
+    let others = names.elements_of(&super::TRIP_NOTHING);
+    let open_pole_blocks = map.parse_all("open_pole_blocks", |text| match others.contains(&text) {
+        true => {
+            let what = format!("{} is not misled by an open pole", quoted(text));
+            Err(Fault::new(what, "name elements that trip"))
+        }
+        false => element(text),
+    });
     let release = map.parse("release", check).map(|name| name.value);
     let shots: Vec<Duration> = map
         .items("shots")

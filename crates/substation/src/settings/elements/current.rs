@@ -26,9 +26,19 @@ const CURVES: [&str; Curve::ALL.len()] = {
 };
 
 const DEFINITE: Key = key("delay", DELAY_MAX, Optional, "from start to operation, or `curve`");
-const CURVE: Key = key("curve", Choice(&CURVES), Optional, "inverse-time curve, or `delay`");
+const CURVE: Key = key(
+    "curve",
+    Choice(&CURVES),
+    Optional,
+    "inverse-time curve, up to 30 times `pick_up`; or `delay`",
+);
 const K: Key = key("k", Within(Number, 0.01, 15.0), Optional, "multiplier of the curve");
-const RESET: Key = key("reset", DELAY_MAX, Optional, "of the curve; at once without it");
+const RESET: Key = key(
+    "reset",
+    DELAY_MAX,
+    Optional,
+    "from a whole turn of the disc to none, without current; at once without it",
+);
 const SECOND_HARMONIC: Key = key(
     "second_harmonic_max",
     Within(Portion, 0.05, 0.5),

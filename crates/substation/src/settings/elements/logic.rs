@@ -14,6 +14,7 @@ use super::{AMPERES, STREAM, VOLTS, function};
 use crate::settings::model::{Element, Function, Pilot, SwitchOnto};
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, known};
+use protection::direction::Way;
 use protection::teleprotection::{self, Scheme};
 use protection::{breaker_supervision, switch_onto_fault, weak_infeed};
 
@@ -218,6 +219,21 @@ pub(super) fn after(
         else {
             continue;
         };
+        for (key, named, way) in [
+            ("forward", &pilot.forward, Way::Forward),
+            ("underreaching", &pilot.underreaching, Way::Forward),
+            ("reverse", &pilot.reverse, Way::Reverse),
+        ] {
+            let looks = |name: &&String| match elements.get(*name).map(|each| &each.function) {
+                Some(Function::Distance(settings)) => settings.way == way,
+                Some(Function::Directional(settings)) => settings.way == way,
+                _ => true,
+            };
+            if let Some(other) = named.iter().find(|name| !looks(name)) {
+                let what = format!("{} looks the other way", quoted(other));
+                map.wrong(key, what, "name elements whose `way` is that of this key");
+            }
+        }
         let looks_at = pilot.forward.iter().chain(&pilot.reverse);
         let guards = looks_at.filter_map(|name| elements.get(name)).flat_map(|each| &each.guards);
         let mut guards: Vec<String> = guards.cloned().collect();

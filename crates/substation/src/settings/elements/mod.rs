@@ -56,6 +56,16 @@ pub(super) static ELEMENT: Forms = Forms {
     ],
 };
 
+/// Functions that release, block or alarm.
+pub(super) const TRIP_NOTHING: [&str; 6] = [
+    "breaker_supervision",
+    "ct_supervision",
+    "fuse_failure",
+    "power_swing",
+    "reclosing",
+    "synchro_check",
+];
+
 const AMPERES: Shape = Within(Current, 1.0, 100_000.0);
 const VOLTS: Shape = Within(Voltage, 1.0, 1e6);
 pub(super) const OHMS: Shape = Within(Impedance, 0.01, 1000.0);
