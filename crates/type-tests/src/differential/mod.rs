@@ -206,7 +206,7 @@ pub fn section(plan: Plan) -> Section {
         single.measure(error, || format!("phase {phase}: {measured:?}"));
     }
     let mut inside = judged("fault inside: operates");
-    let mut time = Row::new("fault inside: time", Bar::AtMost(1.5, "periods"));
+    let mut time = Row::new("fault inside: time", Bar::AtMost(1.5, "periods")).beside();
     for (kind, place, [near_ohm, far_ohm], load_deg, begin_s) in plan.pick(inside_cases()) {
         let line = line(near_ohm, far_ohm, 80.0, load_deg);
         let seen = run(&relay(8.0), &ends(&line, &[fault(kind, place, begin_s)], begin_s + 0.15));

@@ -72,7 +72,8 @@ pub fn section(plan: Plan) -> Section {
     let mut close = judged(
         "transformers on the line, fault of three phases that leaves less than a tenth of `healthy`: operates",
     );
-    let mut time = Row::new("time of those, where it operates", Bar::AtMost(2.0, "periods"));
+    let mut time =
+        Row::new("time of those, where it operates", Bar::AtMost(2.0, "periods")).beside();
     for case in plan.pick(cases()) {
         let periods = case.periods();
         let text = || format!("{case:?}: {periods:?}");
@@ -89,7 +90,7 @@ pub fn section(plan: Plan) -> Section {
                 continue;
             }
         };
-        row.judge(periods.is_some(), text);
+        row.judge(periods.is_some_and(|periods| periods > 0.0), text);
         if let Some(periods) = periods {
             time.measure(periods, text);
         }

@@ -25,6 +25,9 @@ enum Evolution {
     BeyondToInside,
 }
 
+/// The row of what operates before it has to, behind one for each evolution.
+const EARLY: usize = 5;
+
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Case {
     zone: Zone,
@@ -144,24 +147,35 @@ pub fn section(plan: Plan) -> Section {
         judged("behind, to more phases: restrains"),
         judged("from behind to inside in another phase: operates"),
         judged("from beyond to inside in another phase: operates"),
+        judged("from outside to inside: restrains until the second fault").beside(),
     ];
     let mut inside =
-        Row::new("inside, to more phases: time from the first fault", Bar::AtMost(2.5, "periods"));
+        Row::new("inside, to more phases: time from the first fault", Bar::AtMost(2.5, "periods"))
+            .beside();
     let mut crossed =
-        Row::new("from outside to inside: time from the second fault", Bar::AtMost(2.5, "periods"));
+        Row::new("from outside to inside: time from the second fault", Bar::AtMost(2.5, "periods"))
+            .beside();
     for case in plan.pick(cases()) {
         let periods = case.periods();
         let text = || format!("{case:?}: {periods:?}");
-        let restrains = matches!(case.evolution, Evolution::Beyond | Evolution::Behind);
         let row = &mut rows[case.evolution as usize];
-        row.judge(periods.is_none() == restrains, text);
-        let second = case.apart_s * case.zone.hz;
-        match (case.evolution, periods) {
-            (Evolution::Inside, Some(periods)) => inside.measure(periods, text),
-            (Evolution::BehindToInside | Evolution::BeyondToInside, Some(periods)) => {
-                crossed.measure(periods - second, text);
+        match case.evolution {
+            Evolution::Inside => {
+                row.judge(periods.is_some_and(|periods| periods > 0.0), text);
+                if let Some(periods) = periods {
+                    inside.measure(periods, text);
+                }
             }
-            _ => {}
+            Evolution::Beyond | Evolution::Behind => row.judge(periods.is_none(), text),
+            Evolution::BehindToInside | Evolution::BeyondToInside => {
+                let second = case.apart_s * case.zone.hz;
+                let after = periods.filter(|periods| *periods > second);
+                row.judge(after.is_some(), text);
+                rows[EARLY].judge(periods.is_none_or(|periods| periods > second), text);
+                if let Some(periods) = after {
+                    crossed.measure(periods - second, text);
+                }
+            }
         }
     }
     Section {

@@ -140,13 +140,16 @@ fn tested(cases: impl Iterator<Item = Case>, name: &str, bars: &Bars) -> (Vec<Ro
     let periods = |most| Bar::AtMost(most, "periods");
     let mut all = Row::new(&format!("{name}: inside 95 %: operates within 0.3 s"), Bar::AllRight);
     let mut fast =
-        Row::new(&format!("{name}: inside 70 %, SIR up to 5: largest time"), periods(bars.fast));
+        Row::new(&format!("{name}: inside 70 %, SIR up to 5: largest time"), periods(bars.fast))
+            .beside();
     let mut weak = Row::new(
         &format!("{name}: inside 70 %, SIR of 10 and 30: largest time"),
         periods(bars.weak),
-    );
+    )
+    .beside();
     let mut middle =
-        Row::new(&format!("{name}: inside 70 %: median of each SIR up to 5"), periods(bars.median));
+        Row::new(&format!("{name}: inside 70 %: median of each SIR up to 5"), periods(bars.median))
+            .beside();
     for case in cases {
         let periods = case.periods();
         let time = periods.unwrap_or(f64::INFINITY);

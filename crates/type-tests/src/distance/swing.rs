@@ -245,7 +245,7 @@ pub fn section(plan: Plan) -> Section {
             row.judge(operates_s.is_none(), || format!("{case:?}: {operates_s:?} s"));
         }
     }
-    let seconds = |what, most| Row::new(what, Bar::AtMost(most, "s"));
+    let seconds = |what, most| Row::new(what, Bar::AtMost(most, "s")).beside();
     let mut unbalanced = seconds("unbalanced fault during a swing: time", 0.5);
     let mut balanced = seconds("fault of three phases during a swing: time", 0.3);
     for case in plan.pick(faulted(&[0.2, 0.5, 0.7])) {

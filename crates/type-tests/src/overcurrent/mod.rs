@@ -147,7 +147,7 @@ pub fn section(plan: Plan) -> Section {
     let periods = |what, most| Row::new(what, Bar::AtMost(most, "periods"));
     let milliseconds = |what, most| Row::new(what, Bar::AtMost(most, "ms"));
     let mut value = percent("value at which it starts: error of the setting", 1.0);
-    let mut drop_off = percent("drop-off (95 % of the setting): error", 1.0);
+    let mut drop_off = percent("drop-off (95 % of the setting): error", 1.0).beside();
     for case in plan.pick(cases(&[0.0], &[0.0])) {
         let (out, back) = ([0.4, 1.9], [2.0, 4.0]);
         let multiple = |time_s: f64| {
@@ -179,8 +179,8 @@ pub fn section(plan: Plan) -> Section {
         }
     }
     let mut start = periods("start after a step to twice the setting and more", 1.5);
-    let mut release = periods("drop-off after a step from there to zero", 1.5);
-    let mut operate = milliseconds("operation: error of the delay", 30.0);
+    let mut release = periods("drop-off after a step from there to zero", 1.5).beside();
+    let mut operate = milliseconds("operation: error of the delay", 30.0).beside();
     for case in plan.pick(cases(&[0.0, 0.1, 1.0], &[0.0])) {
         for multiple in [2.0, 5.0, 20.0] {
             let begin_s = 0.3 + 0.0037 * case.phase as f64;
