@@ -118,23 +118,19 @@ pub fn section(plan: Plan) -> Section {
     .beside();
     let mut unanswered = percent("no resistance: faults without an answer", 1.0).beside();
     let mut beyond = percent("answers beyond the uncertainty that they state", 5.0).beside();
-    let mut phases =
-        Row::new("phases are those of the fault, where there is an answer", Bar::AllRight);
+    let mut phases = percent("answers that name other phases than those of the fault", 0.1);
     for (name, located) in &study {
         let answers = located.errors.len();
         if *name == BOLTED {
-            let share = percentage(located.unanswered, answers + located.unanswered);
+            let faults = answers + located.unanswered;
             bolted.measure(located.quantile(0.95), || format!("{answers} answers"));
-            unanswered.measure(share, || format!("{} faults", located.unanswered));
+            unanswered
+                .share(located.unanswered, faults, || format!("{} faults", located.unanswered));
         }
-        beyond.measure(percentage(answers - located.within, answers), || {
-            format!("resistance {name}: {} of {answers} answers", answers - located.within)
-        });
-        for number in 0..answers {
-            phases.judge(number >= located.other_phases.len(), || {
-                format!("resistance {name}: fault {}", located.other_phases[number])
-            });
-        }
+        let outside = answers - located.within;
+        beyond.share(outside, answers, || format!("resistance {name}: {outside} of {answers}"));
+        let others = &located.other_phases;
+        phases.share(others.len(), answers, || format!("resistance {name}: faults {others:?}"));
     }
     Section {
         title: "Fault locator",
@@ -144,10 +140,6 @@ pub fn section(plan: Plan) -> Section {
         pictures: Vec::new(),
         notes: table(&study),
     }
-}
-
-fn percentage(part: usize, all: usize) -> f64 {
-    100.0 * part as f64 / all as f64
 }
 
 /// Errors of each range of resistances.
@@ -161,7 +153,7 @@ fn table(study: &[(&str, Located)]) -> String {
         let [median, most, nearly_all, largest] =
             [0.5, 0.95, 0.99, 1.0].map(|share| located.quantile(share));
         let answers = located.errors.len();
-        let within = percentage(located.within, answers);
+        let within = 100.0 * located.within as f64 / answers as f64;
         let _infallible = writeln!(
             table,
             "| {name} | {} | {median:.2} | {most:.2} | {nearly_all:.2} | {largest:.2} | {within:.1} % | {} |",

@@ -95,6 +95,12 @@ impl Row {
         }
     }
 
+    /// So many of some cases are wrong: their share is measured, in percent, and each case counts.
+    pub fn share(&mut self, wrong: usize, of: usize, cases: impl FnOnce() -> String) {
+        self.measure(100.0 * wrong as f64 / of as f64, cases);
+        self.cases += of.saturating_sub(1);
+    }
+
     /// The value in the middle of what was measured.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
@@ -156,6 +162,12 @@ mod tests {
         }
         assert_eq!((row.cases, row.worst, row.median()), (8, f64::INFINITY, Some(3.0)));
         assert_eq!(row.missed, ["3", "inf", "-0.1", "NaN"]);
+        let mut row = Row::new("share", Bar::AtMost(2.0, "%"));
+        row.share(1, 50, || unreachable!("it is met"));
+        row.share(3, 50, || "others".to_owned());
+        assert_eq!((row.cases, row.worst, row.missed.len()), (100, 6.0, 1));
+        row.share(0, 0, || "none".to_owned());
+        assert_eq!(row.missed, ["others", "none"], "of no case nothing is shown");
         let mut row = Row::new("decision", Bar::AllRight);
         row.judge(true, || unreachable!("it is right"));
         row.judge(false, || "second".to_owned());
