@@ -61,7 +61,7 @@ soak: setup-test ## verdicts beside load and hostile programs, other users, othe
 	cargo build --locked --release $(CRATES)
 	$(PYTHON) -W error -m unittest discover -s tools/soak
 
-type-tests: ## run all type tests after IEC 60255, 150,000 cases; writes a page with pictures
+type-tests: ## run all type tests after IEC 60255; writes a page with pictures
 	cargo run --locked --release -p type-tests -- --cases 17000 --page docs/reference/type-tests.md --pictures ../images/type-tests
 
 deny: ## check licences, sources and known vulnerabilities of what is depended on

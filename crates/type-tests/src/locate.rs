@@ -10,14 +10,16 @@ use substation::fault::Recorded;
 
 use crate::cases::{Case, Choice};
 use crate::line::Fault;
+use crate::report::{Bar, Plan, Row, Section};
 
 /// When the fault begins and what is recorded of it, in s.
 const BEGIN_S: f64 = 0.2;
 const LASTS_S: f64 = 0.08;
 
+const BOLTED: &str = "none";
 /// Fault resistances: name, and the range as a share of the line's impedance.
 const RESISTANCES: [(&str, f64, f64); 3] =
-    [("none", 0.0, 0.0), ("up to 20 %", 0.0, 0.2), ("20 to 100 %", 0.2, 1.0)];
+    [(BOLTED, 0.0, 0.0), ("up to 20 %", 0.0, 0.2), ("20 to 100 %", 0.2, 1.0)];
 
 /// What became of the faults of one range of resistances.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -28,8 +30,8 @@ pub struct Located {
     pub within: usize,
     /// Faults without an answer.
     pub unanswered: usize,
-    /// Faults of which other phases were named.
-    pub other_phases: usize,
+    /// Numbers of the faults of which other phases were named.
+    pub other_phases: Vec<u64>,
 }
 
 impl Located {
@@ -81,7 +83,9 @@ fn take(located: &mut Located, seed: u64, (least, most): (f64, f64)) {
     located.errors.push(100.0 * error);
     located.within += usize::from(error <= answer.uncertainty);
     let is_named = (0..3).all(|phase| answer.phases.has(phase) == fault.kind.has(phase));
-    located.other_phases += usize::from(!is_named);
+    if !is_named {
+        located.other_phases.push(seed);
+    }
 }
 
 fn locate(case: &Case, fault: &Fault) -> Option<Location> {
@@ -102,14 +106,48 @@ fn locate(case: &Case, fault: &Fault) -> Option<Location> {
     recorded.fault(at(0.012), Some(at(0.02)), Some(line)).location
 }
 
-/// The section of the page.
+/// How well faults are located.
 #[must_use]
-pub fn section(study: &[(&str, Located)]) -> String {
-    let mut section = "\n## Fault locator\n\nErrors in percent of the line's length, of faults anywhere on \
-                       it at a SIR of 0.1 to 10, with load, by the resistance of the fault as a share of \
-                       the line's impedance; and the share of answers that are within the uncertainty that \
-                       they state.\n\n| resistance | faults | median | 95 % | 99 % | largest | within | no \
-                       answer |\n|---|---|---|---|---|---|---|---|\n"
+pub fn section(plan: Plan) -> Section {
+    let study = study(0..plan.cases);
+    let percent = |what: &str, most| Row::new(what, Bar::AtMost(most, "%"));
+    let mut bolted = Row::new(
+        "no resistance: error that 95 % of the answers do not exceed",
+        Bar::AtMost(1.0, "% of the line"),
+    )
+    .beside();
+    let mut unanswered = percent("no resistance: faults without an answer", 1.0).beside();
+    let mut beyond = percent("answers beyond the uncertainty that they state", 5.0).beside();
+    let mut phases = percent("answers that name other phases than those of the fault", 0.1);
+    for (name, located) in &study {
+        let answers = located.errors.len();
+        if *name == BOLTED {
+            let faults = answers + located.unanswered;
+            bolted.measure(located.quantile(0.95), || format!("{answers} answers"));
+            unanswered
+                .share(located.unanswered, faults, || format!("{} faults", located.unanswered));
+        }
+        let outside = answers - located.within;
+        beyond.share(outside, answers, || format!("resistance {name}: {outside} of {answers}"));
+        let others = &located.other_phases;
+        phases.share(others.len(), answers, || format!("resistance {name}: faults {others:?}"));
+    }
+    Section {
+        title: "Fault locator",
+        what: "Bolted faults and faults with resistance anywhere on lines that are drawn as those of \
+               distance, at a SIR of 0.1 to 10, with load; a breaker opens 80 ms after the inception.",
+        rows: vec![bolted, unanswered, beyond, phases],
+        pictures: Vec::new(),
+        notes: table(&study),
+    }
+}
+
+/// Errors of each range of resistances.
+fn table(study: &[(&str, Located)]) -> String {
+    let mut table = "Errors in percent of the line's length, by the resistance of the fault as a share of \
+                     the line's impedance; and the share of answers that are within the uncertainty that \
+                     they state.\n\n| resistance | faults | median | 95 % | 99 % | largest | within | no \
+                     answer |\n|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     for (name, located) in study {
         let [median, most, nearly_all, largest] =
@@ -117,13 +155,13 @@ pub fn section(study: &[(&str, Located)]) -> String {
         let answers = located.errors.len();
         let within = 100.0 * located.within as f64 / answers as f64;
         let _infallible = writeln!(
-            section,
+            table,
             "| {name} | {} | {median:.2} | {most:.2} | {nearly_all:.2} | {largest:.2} | {within:.1} % | {} |",
             answers + located.unanswered,
             located.unanswered
         );
     }
-    section
+    table
 }
 
 #[cfg(test)]
@@ -131,16 +169,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_located_and_the_uncertainty_covers_the_error() {
+    fn resistance_hides_the_place_of_a_fault_no_more_than_it_has_to() {
         let study = study(0..1000);
-        println!("{}", section(&study));
+        println!("{}", table(&study));
         let [bolted, some, much] = &study[..] else { panic!("three") };
-        for (name, located) in &study {
-            let answers = located.errors.len();
-            assert_eq!(located.other_phases, 0, "{name}");
-            assert!(located.within * 10 >= answers * 9, "{name}: {} of {answers}", located.within);
-        }
-        assert!(bolted.1.quantile(0.99) < 0.1 && bolted.1.unanswered <= 5);
+        assert!(bolted.1.quantile(0.99) < 0.1);
         assert!(some.1.quantile(0.5) < 0.5 && some.1.quantile(0.95) < 8.0);
         assert!(some.1.unanswered * 20 <= some.1.errors.len());
         assert!(much.1.quantile(0.5) < 3.0);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Bar, Row, Section};
+use crate::report::{Bar, Plan, Row, Section};
 use crate::sets::{SIRS, Set, Shown};
 use crate::suite::known;
 
@@ -17,7 +17,6 @@ hardware, and nobody has certified this.
 Currents and voltages of faults are those of a line between two sources, solved exactly
 (`crates/type-tests/src/circuit/mod.rs`); those of static tests are phasors that move slowly, as a test set
 injects them.
-
 ";
 
 const SETS_HEAD: &str = "\n## Distance and direction: drawn cases
@@ -33,13 +32,18 @@ directional overcurrent element (67) that operates for one behind.
 
 /// The page: a section for each test, with its pictures in that folder, and for each set.
 #[must_use]
-pub fn page(sections: &[Section], sets: &[(Set, Shown)], pictures: &str) -> String {
+pub fn page(sections: &[Section], sets: &[(Set, Shown)], plan: Plan, pictures: &str) -> String {
     let mut page = HEAD.to_owned();
+    let share = match plan.one_of {
+        1 => "All cases of each matrix were run".to_owned(),
+        one_of => format!("One of {one_of} cases of each matrix was run"),
+    };
+    let _ = write!(page, "\n{share}, and {} of each kind that are drawn.\n\n", plan.cases);
     page.push_str("| function | claims | missed | cases |\n|---|---|---|---|\n");
-    for Section { title, rows, .. } in sections {
-        let missed = rows.iter().filter(|row| !row.missed.is_empty()).count();
-        let cases: usize = rows.iter().map(|row| row.cases).sum();
-        let _ = writeln!(page, "| {title} | {} | {missed} | {cases} |", rows.len());
+    for section in sections {
+        let missed = section.rows.iter().filter(|row| !row.missed.is_empty()).count();
+        let (title, claims, cases) = (section.title, section.rows.len(), section.cases());
+        let _ = writeln!(page, "| {title} | {claims} | {missed} | {cases} |");
     }
     for (set, shown) in sets {
         let cases: usize = shown.cases.values().sum();
@@ -66,7 +70,7 @@ fn write_section(page: &mut String, section: &Section, pictures: &str) {
         write_row(page, row);
     }
     for row in rows.iter().filter(|row| !row.missed.is_empty()) {
-        let why = known(&row.what).map(|why| format!(" {why}")).unwrap_or_default();
+        let why = known(&row.what).map(|known| format!(" {}", known.why)).unwrap_or_default();
         let some: Vec<String> = row.missed.iter().take(2).map(|case| format!("`{case}`")).collect();
         let (what, missed, cases) = (&row.what, row.missed.len(), row.cases);
         let some = some.join("; ");
@@ -170,20 +174,23 @@ mod tests {
         let mut row = Row::new("time of it", Bar::AtMost(2.0, "periods"));
         row.measure(1.5, || unreachable!("it is met"));
         row.measure(f64::INFINITY, || "the second case".to_owned());
+        let mut beside = Row::new("another", Bar::AllRight).beside();
+        beside.judge(true, || unreachable!("it is right"));
         let picture =
             Picture { name: "drawn", caption: "What it is.", svg: "<svg></svg>".to_owned() };
         let section = Section {
             title: "A function",
             what: "What is tested.",
-            rows: vec![row, Row::new("another", Bar::AllRight)],
+            rows: vec![row, beside],
             pictures: vec![picture],
             notes: "A note.\n".to_owned(),
         };
-        let page = page(&[section], &[], "folder");
+        let page = page(&[section], &[], Plan { one_of: 3, cases: 7 }, "folder");
         for line in [
+            "One of 3 cases of each matrix was run, and 7 of each kind that are drawn.",
             "| A function | 2 | 1 | 2 |",
             "| time of it | 2 | 2 periods | never | never | **missed** |",
-            "| another | 0 | all right |  | 0 wrong | met |",
+            "| another | 1 | all right |  | 0 wrong | met |",
             "**Missed** by 1 of 2 cases: time of it. Such as `the second case`.",
             "![What it is.](folder/drawn.svg)",
             "A note.",

@@ -68,43 +68,83 @@ impl UnderTest {
         streams: &[&[Sample]],
         mut fate: impl FnMut(usize, usize) -> Fate,
     ) -> Vec<Seen> {
-        let mut engine = Engine::new(&self.relay.protection);
         let mut seen = vec![Seen::default(); self.relay.protection.elements.len()];
-        let rate = f64::from(self.rate);
-        let mut step = 0u32;
-        let mut waiting = Vec::new();
-        let mut held_until_s = 0.0f64;
-        for number in 0..streams.first().map_or(0, |stream| stream.len()) {
-            let time_s = number as f64 / rate;
-            for (stream, samples) in streams.iter().enumerate() {
-                match fate(stream, number) {
-                    Fate::Arrives => {}
-                    Fate::Lost => continue,
-                    Fate::Late(by_s) => held_until_s = held_until_s.max(time_s + by_s),
-                }
-                waiting.push((stream, number, &samples[number]));
-            }
-            while f64::from(step) * 1e-3 <= time_s {
-                let now_s = f64::from(step) * 1e-3;
-                if now_s >= held_until_s {
-                    for (stream, number, sample) in waiting.drain(..) {
-                        engine.sample(&arrival(stream, number, sample, self.rate, now_s));
+        let mut stepper = Stepper::new(&self.relay, self.rate, streams.to_vec());
+        while let Some((now_s, changes)) = stepper.step(&mut fate, |_| ()) {
+            for change in changes {
+                match *change {
+                    Change::Start(element, is_start) => seen[element].start(is_start, now_s),
+                    Change::Operate(element, true) => {
+                        seen[element].operated_s.get_or_insert(now_s);
                     }
+                    _ => {}
                 }
-                let now = SampleTime::from_ns((now_s * 1e9).round() as u64);
-                for change in engine.step(now) {
-                    match *change {
-                        Change::Start(element, is_start) => seen[element].start(is_start, now_s),
-                        Change::Operate(element, true) => {
-                            seen[element].operated_s.get_or_insert(now_s);
-                        }
-                        _ => {}
-                    }
-                }
-                step += 1;
             }
         }
         seen
+    }
+}
+
+/// An engine and the samples that it is given, step by step.
+pub(crate) struct Stepper<'a> {
+    pub(crate) engine: Engine,
+    rate: u32,
+    streams: Vec<&'a [Sample]>,
+    /// Steps done; one is a millisecond.
+    steps: usize,
+    /// Number of the sample that is the next to be sent.
+    next: usize,
+    /// Stream and number of samples that have not arrived yet.
+    waiting: Vec<(usize, usize)>,
+    held_until_s: f64,
+}
+
+impl<'a> Stepper<'a> {
+    /// At time zero; streams are in the order of their names, all as long.
+    pub(crate) fn new(relay: &Relay, rate: u32, streams: Vec<&'a [Sample]>) -> Self {
+        let engine = Engine::new(&relay.protection);
+        Self { engine, rate, streams, steps: 0, next: 0, waiting: Vec::new(), held_until_s: 0.0 }
+    }
+
+    /// Gives the engine what has arrived by now, lets `before` have it, and steps it: the time in s, and
+    /// what changed. Nothing when the samples are over.
+    pub(crate) fn step(
+        &mut self,
+        mut fate: impl FnMut(usize, usize) -> Fate,
+        before: impl FnOnce(&mut Engine),
+    ) -> Option<(f64, &[Change])> {
+        let last = self.streams.first()?.len().checked_sub(1)?;
+        let (rate, steps) = (self.rate as usize, self.steps);
+        // Whole numbers, so that a sample of just now is not one of the next step.
+        let is_due = |number: usize| number * 1000 <= steps * rate;
+        if steps * rate > last * 1000 {
+            return None;
+        }
+        let now_s = steps as f64 * 1e-3;
+        while self.next <= last && is_due(self.next) {
+            let number = self.next;
+            self.next += 1;
+            for stream in 0..self.streams.len() {
+                match fate(stream, number) {
+                    Fate::Arrives => {}
+                    Fate::Lost => continue,
+                    Fate::Late(by_s) => {
+                        let until_s = number as f64 / f64::from(self.rate) + by_s;
+                        self.held_until_s = self.held_until_s.max(until_s);
+                    }
+                }
+                self.waiting.push((stream, number));
+            }
+        }
+        if now_s >= self.held_until_s {
+            for (stream, number) in self.waiting.drain(..) {
+                let sample = &self.streams[stream][number];
+                self.engine.sample(&arrival(stream, number, sample, self.rate, now_s));
+            }
+        }
+        before(&mut self.engine);
+        self.steps += 1;
+        Some((now_s, self.engine.step(SampleTime::from_ns(steps as u64 * 1_000_000))))
     }
 }
 
@@ -117,13 +157,7 @@ impl Seen {
     }
 }
 
-pub(crate) fn arrival(
-    stream: usize,
-    number: usize,
-    sample: &Sample,
-    rate: u32,
-    at_s: f64,
-) -> Arrival {
+fn arrival(stream: usize, number: usize, sample: &Sample, rate: u32, at_s: f64) -> Arrival {
     let raw = |value: f64, unit: f64| {
         let value = (value / unit).round() as i32;
         Raw { value, quality: Quality::GOOD }.to_octets()
@@ -156,4 +190,33 @@ pub(crate) fn arrival(
         gm_identity: None,
     };
     Arrival::new(stream as u16, SampleTime::from_ns((at_s * 1e9).round() as u64), header, &asdu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wave::settings;
+
+    #[test]
+    fn a_step_has_all_samples_until_now_and_none_of_later() {
+        const VOLTAGE: &str =
+            "  U: {function: voltage, stream: s, side: over, pick_up: 80 kV, delay: 0 s}\n";
+        for (hz, rate) in [(50.0, 4000), (60.0, 4800)] {
+            let relay = UnderTest::new(&settings(hz, rate, VOLTAGE), rate).relay;
+            let samples = vec![Sample::default(); rate as usize / 4];
+            let mut stepper = Stepper::new(&relay, rate, vec![&samples]);
+            let mut sent = 0;
+            loop {
+                let fate = |_, number| {
+                    assert_eq!(number, sent, "in order, none twice");
+                    sent += 1;
+                    Fate::Arrives
+                };
+                let Some((now_s, _)) = stepper.step(fate, |_| ()) else { break };
+                let until_now = (now_s * f64::from(rate) + 1e-6) as usize + 1;
+                assert_eq!(sent, until_now.min(samples.len()), "at {now_s} s");
+            }
+            assert!((samples.len() - sent) * 1000 < rate as usize, "{sent} sent");
+        }
+    }
 }

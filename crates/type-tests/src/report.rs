@@ -3,18 +3,25 @@
 
 use random::Random;
 
-/// Which cases of a matrix are run.
+/// Which cases are run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// One of so many, drawn; all of them if it is one.
+    /// Of a matrix one of so many, drawn; all of them if it is one.
     pub one_of: u64,
+    /// How many are drawn where cases are no matrix.
+    pub cases: u64,
 }
+
+/// Of a small matrix some so many are run at the least.
+const FEW: u64 = 12;
 
 impl Plan {
     /// The cases of a matrix that are run: the same ones each time.
     pub fn pick<T>(self, cases: Vec<T>) -> impl Iterator<Item = T> {
-        let mut random = Random::new(cases.len() as u64);
-        cases.into_iter().filter(move |_| random.below(self.one_of) == 0)
+        let count = cases.len() as u64;
+        let one_of = self.one_of.min(count / FEW).max(1);
+        let mut random = Random::new(count);
+        cases.into_iter().filter(move |_| random.below(one_of) == 0)
     }
 }
 
@@ -33,6 +40,8 @@ pub struct Row {
     pub what: String,
     pub bar: Bar,
     pub cases: usize,
+    /// Whether another row of the section counts the same cases.
+    pub is_beside: bool,
     /// The largest that was measured; the number of wrong decisions with [`Bar::AllRight`].
     pub worst: f64,
     /// What was measured, of each case; nothing with [`Bar::AllRight`].
@@ -46,11 +55,27 @@ impl Row {
     #[must_use]
     pub fn new(what: &str, bar: Bar) -> Self {
         let what = what.to_owned();
-        Self { what, bar, cases: 0, worst: 0.0, measured: Vec::new(), missed: Vec::new() }
+        Self {
+            what,
+            bar,
+            cases: 0,
+            is_beside: false,
+            worst: 0.0,
+            measured: Vec::new(),
+            missed: Vec::new(),
+        }
     }
 
-    /// A case has this measured value: an error or a time, infinite if there is none.
+    /// The same, of cases that another row of the section counts.
+    #[must_use]
+    pub fn beside(self) -> Self {
+        Self { is_beside: true, ..self }
+    }
+
+    /// A case has this measured value: an error or a time, infinite if there is none. A time below
+    /// zero, of what came before its cause, is as wrong as none.
     pub fn measure(&mut self, value: f64, case: impl FnOnce() -> String) {
+        let value = if value >= 0.0 { value } else { f64::INFINITY };
         self.cases += 1;
         self.worst = self.worst.max(value);
         self.measured.push(value);
@@ -68,6 +93,12 @@ impl Row {
             self.worst += 1.0;
             self.missed.push(case());
         }
+    }
+
+    /// So many of some cases are wrong: their share is measured, in percent, and each case counts.
+    pub fn share(&mut self, wrong: usize, of: usize, cases: impl FnOnce() -> String) {
+        self.measure(100.0 * wrong as f64 / of as f64, cases);
+        self.cases += of.saturating_sub(1);
     }
 
     /// The value in the middle of what was measured.
@@ -107,6 +138,14 @@ pub struct Section {
     pub notes: String,
 }
 
+impl Section {
+    /// How many cases were run; each counts once, however many claims are about it.
+    #[must_use]
+    pub fn cases(&self) -> usize {
+        self.rows.iter().filter(|row| !row.is_beside).map(|row| row.cases).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,11 +153,21 @@ mod tests {
     #[test]
     fn a_row_knows_its_worst_and_what_misses_its_bar() {
         let mut row = Row::new("error", Bar::AtMost(2.0, "%"));
-        for value in [1.0, 3.0, 2.0, f64::INFINITY] {
+        for value in [1.0, 3.0, 2.0, 0.0, 1.5] {
             row.measure(value, || format!("{value}"));
         }
-        assert_eq!((row.cases, row.worst, row.median()), (4, f64::INFINITY, Some(3.0)));
-        assert_eq!(row.missed, ["3", "inf"]);
+        assert_eq!((row.cases, row.worst, row.median()), (5, 3.0, Some(1.5)));
+        for value in [f64::INFINITY, -0.1, f64::NAN] {
+            row.measure(value, || format!("{value}"));
+        }
+        assert_eq!((row.cases, row.worst, row.median()), (8, f64::INFINITY, Some(3.0)));
+        assert_eq!(row.missed, ["3", "inf", "-0.1", "NaN"]);
+        let mut row = Row::new("share", Bar::AtMost(2.0, "%"));
+        row.share(1, 50, || unreachable!("it is met"));
+        row.share(3, 50, || "others".to_owned());
+        assert_eq!((row.cases, row.worst, row.missed.len()), (100, 6.0, 1));
+        row.share(0, 0, || "none".to_owned());
+        assert_eq!(row.missed, ["others", "none"], "of no case nothing is shown");
         let mut row = Row::new("decision", Bar::AllRight);
         row.judge(true, || unreachable!("it is right"));
         row.judge(false, || "second".to_owned());
@@ -127,10 +176,16 @@ mod tests {
 
     #[test]
     fn a_plan_runs_all_cases_or_some_that_stay_the_same() {
-        let picked =
-            |one_of| Plan { one_of }.pick((0..1000).collect::<Vec<_>>()).collect::<Vec<_>>();
-        assert_eq!(picked(1).len(), 1000);
-        assert!((50..200).contains(&picked(10).len()));
-        assert_eq!(picked(10), picked(10));
+        let picked = |one_of, count: u64| {
+            Plan { one_of, cases: 0 }.pick((0..count).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        assert_eq!(picked(1, 1000).len(), 1000);
+        assert!((50..200).contains(&picked(10, 1000).len()));
+        assert_eq!(picked(10, 1000), picked(10, 1000));
+        for count in 1..200 {
+            let least = count.min(4) as usize;
+            assert!(picked(1000, count).len() >= least, "of {count}: {:?}", picked(1000, count));
+        }
+        assert_eq!(picked(1000, 20).len(), 20);
     }
 }

@@ -2,23 +2,27 @@
 //! switched on.
 
 use std::collections::VecDeque;
-use std::f64::consts::TAU;
+use std::f64::consts::{PI, TAU};
 
-use iec61850::SampleTime;
+use protection::waveform::inrush;
 use protection::{Complex, Degrees, PhaseSet};
 use random::Random;
 use substation::engine::{Change, Engine};
-use substation::settings::{self, Input, Relay};
+use substation::settings::{Input, Relay};
 
-use crate::circuit::{self, Course};
+use crate::circuit::{self, Course, Transformers};
 use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
-use crate::relay::{UnderTest, arrival};
+use crate::relay::{Fate, Stepper, UnderTest};
+use crate::wave::{NOMINAL_V, after, settings_of};
 
 const RATE: u32 = 4000;
+const HZ: f64 = 50.0;
+const STREAM: [(&str, &str); 1] = [("s", "")];
 const BEGIN_S: f64 = 0.2;
 /// Ohms of the line, and of each source unless it is weak.
 const LINE_OHM: f64 = 10.0;
 const SOURCE_OHM: f64 = 8.0;
+const WEAK_OHM: f64 = 2000.0;
 
 /// How many lines are drawn.
 const CASES: u64 = 600;
@@ -39,73 +43,73 @@ fn relay_of(line_ohm: f64, angle_deg: f64, earth_factor: f64, scheme: &str, pilo
         )
     };
     let zones = [zone("Z1", 0.8, "forward"), zone("Z2", 1.2, "forward"), zone("R", 0.5, "reverse")];
-    let text = format!(
-        "relay: t\nfrequency: 50 Hz\nstreams: {{s: {{sv_id: S, destination: '01:0c:cd:04:00:01', \
-         app_id: 0x4000, rate: {RATE} Hz, late_max: 20 ms}}}}\nelements:\n{}  P: {{function: \
-         teleprotection, stream: s, scheme: {scheme}, forward: Z2, reverse: R{pilot}}}\n\
-         subscriptions: {{other: {{reference: R, destination: '01:0c:cd:01:00:02', app_id: 2, \
-         conf_rev: 1, entries: [receive P]}}}}\n",
+    let elements = format!(
+        "{}  P: {{function: teleprotection, stream: s, scheme: {scheme}, forward: Z2, reverse: \
+         R{pilot}}}\n",
         zones.concat()
     );
-    settings::read("relay.yaml", &text).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+    let text = settings_of(&STREAM, HZ, RATE, &elements)
+        + "subscriptions: {other: {reference: R, destination: '01:0c:cd:01:00:02', app_id: 2, \
+           conf_rev: 1, entries: [receive P]}}\n";
+    substation::settings::read("relay.yaml", &text)
+        .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
 fn line(far_ohm: f64) -> Line {
     let ohm = |size: f64, angle_deg: f64| Complex::polar_deg(size, angle_deg);
     let source = |size: f64, angle_deg: f64| Source {
-        voltage: Complex::polar_deg(63_500.0, angle_deg),
+        voltage: Complex::polar_deg(NOMINAL_V, angle_deg),
         impedance: Impedance { positive: ohm(size, 85.0), zero: ohm(1.5 * size, 82.0) },
         disturbing: Vec::new(),
     };
     Line {
-        nominal_hz: 50.0,
-        frequency_hz: 50.0,
+        nominal_hz: HZ,
+        frequency_hz: HZ,
         near: source(SOURCE_OHM, 0.0),
         impedance: Impedance { positive: ohm(LINE_OHM, 80.0), zero: ohm(3.0 * LINE_OHM, 80.0) },
         far: source(far_ohm, -5.0),
     }
 }
 
-/// One end: its relay, and what it sees.
-struct End {
-    engine: Engine,
+/// One end: its relay, and what it did.
+struct End<'a> {
+    stepper: Stepper<'a>,
     /// The place of its teleprotection element.
     pilot: usize,
-    samples: Vec<Sample>,
+    done: Done,
+}
+
+#[derive(Clone, Copy)]
+struct Done {
     tripped_s: Option<f64>,
     /// Phases that its trips name.
     phases: PhaseSet,
 }
 
-impl End {
-    fn new(relay: &Relay, samples: Vec<Sample>) -> Self {
+impl<'a> End<'a> {
+    fn new(relay: &Relay, samples: &'a [Sample]) -> Self {
         let pilot = relay.protection.elements.keys().position(|name| name == "P");
-        let pilot = pilot.expect("there is one");
         Self {
-            engine: Engine::new(&relay.protection),
-            pilot,
-            samples,
-            tripped_s: None,
-            phases: PhaseSet::NONE,
+            stepper: Stepper::new(relay, RATE, vec![samples]),
+            pilot: pilot.expect("there is one"),
+            done: Done { tripped_s: None, phases: PhaseSet::NONE },
         }
     }
 
-    /// A step of 1 ms with what the other end says; answers what it sends itself.
-    fn step(&mut self, ms: usize, received: Option<bool>) -> bool {
-        let (now_s, each) = (ms as f64 * 1e-3, RATE as usize / 1000);
-        for (number, sample) in self.samples.iter().enumerate().skip(ms * each).take(each) {
-            self.engine.sample(&arrival(0, number, sample, RATE, now_s));
+    /// A step with what the other end says; answers what it sends itself, nothing at the end.
+    fn step(&mut self, received: Option<bool>) -> Option<bool> {
+        let pilot = self.pilot;
+        let tell = |engine: &mut Engine| {
+            engine.forget_messages();
+            engine.tell(pilot, Input::Receive, received);
+        };
+        let (now_s, changes) = self.stepper.step(|_, _| Fate::Arrives, tell)?;
+        if changes.contains(&Change::Operate(pilot, true)) {
+            self.done.tripped_s.get_or_insert(now_s);
         }
-        self.engine.forget_messages();
-        self.engine.tell(self.pilot, Input::Receive, received);
-        for change in self.engine.step(SampleTime::from_ns(ms as u64 * 1_000_000)) {
-            if *change == Change::Operate(self.pilot, true) {
-                self.tripped_s.get_or_insert(now_s);
-            }
-        }
-        let decision = self.engine.decision(self.pilot);
-        self.phases = self.phases | decision.phases;
-        decision.start
+        let decision = self.stepper.engine.decision(pilot);
+        self.done.phases = self.done.phases | decision.phases;
+        Some(decision.start)
     }
 }
 
@@ -116,19 +120,20 @@ fn trips(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [
 }
 
 /// Both ends, 0.3 s after the fault began.
-fn run(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [End; 2] {
-    let (rate, count) = (f64::from(RATE), 2000);
+fn run(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [Done; 2] {
     let course = Course::new(line, &[fault]);
-    let mut ends = [circuit::End::Near, circuit::End::Far]
-        .map(|end| End::new(relay, course.seen_at(end, rate, count)));
+    let seen = [circuit::End::Near, circuit::End::Far]
+        .map(|end| course.seen_at(end, f64::from(RATE), 2000));
+    let [mut near, mut far] = [0, 1].map(|end| End::new(relay, &seen[end]));
     let mut link: VecDeque<[bool; 2]> = vec![[false; 2]; delay_ms.unwrap_or(0) + 1].into();
-    for ms in 0..count * 1000 / RATE as usize {
+    loop {
         let arrived = link.pop_front().expect("it is as long as the delay");
-        let [near, far] = &mut ends;
         let heard = arrived.map(|sent| delay_ms.map(|_| sent));
-        link.push_back([near.step(ms, heard[1]), far.step(ms, heard[0])]);
+        let (Some(of_near), Some(of_far)) = (near.step(heard[1]), far.step(heard[0])) else {
+            return [near.done, far.done];
+        };
+        link.push_back([of_near, of_far]);
     }
-    ends
 }
 
 fn fault(kind: Kind, place: f64) -> Fault {
@@ -168,7 +173,7 @@ fn a_fault_of_one_phase_is_named_by_both_ends() {
     let weak = relay("pott", ", weak_infeed: echo_and_trip, weak_below: 44 kV");
     for phase in 0..3 {
         for place in [0.1, 0.5, 0.9] {
-            for (relay, far_ohm) in [(&strong, SOURCE_OHM), (&weak, 2000.0)] {
+            for (relay, far_ohm) in [(&strong, SOURCE_OHM), (&weak, WEAK_OHM)] {
                 let ends = run(relay, &line(far_ohm), fault(Kind::Earth(phase), place), Some(5));
                 let named = ends.map(|end| end.phases.poles());
                 assert_eq!(named, [PhaseSet::phase(phase); 2], "{phase} at {place}, {far_ohm} ohm");
@@ -221,8 +226,8 @@ fn a_weak_end_echoes_and_trips_by_its_low_voltage() {
     for kind in Kind::ALL {
         for place in [0.1, 0.6, 1.0] {
             let with = |relay, far_ohm| trips(relay, &line(far_ohm), fault(kind, place), Some(10));
-            assert_eq!(with(&blind, 2000.0), [None; 2], "nobody permits: {kind:?} at {place}");
-            let at_ms = with(&weak, 2000.0);
+            assert_eq!(with(&blind, WEAK_OHM), [None; 2], "nobody permits: {kind:?} at {place}");
+            let at_ms = with(&weak, WEAK_OHM);
             let are_tripped = at_ms.iter().all(|at_ms| at_ms.is_some_and(|ms| ms < 120));
             assert!(are_tripped, "{kind:?} at {place}: {at_ms:?}");
         }
@@ -247,13 +252,13 @@ fn lines_of_any_kind_are_tripped_for_their_faults_and_for_no_others() {
         let positive = Complex::polar_deg(line_ohm, angle_deg);
         let mut source = |angle: f64| {
             let own = Complex::polar_deg(line_ohm * 10f64.powf(between(-0.7, 0.5)), 85.0);
-            let voltage = Complex::polar_deg(63_500.0 * between(0.97, 1.03), angle);
+            let voltage = Complex::polar_deg(NOMINAL_V * between(0.97, 1.03), angle);
             let zero = own * between(0.5, 3.0);
             Source { voltage, impedance: Impedance { positive: own, zero }, disturbing: Vec::new() }
         };
         let (near, far) = (source(0.0), source(-15.0));
         let impedance = Impedance { positive, zero: positive * zero_ratio };
-        let line = Line { nominal_hz: 50.0, frequency_hz: 50.0, near, impedance, far };
+        let line = Line { nominal_hz: HZ, frequency_hz: HZ, near, impedance, far };
         let (is_inside, begin_s) = (between(0.0, 1.0) < 0.5, BEGIN_S + between(0.0, 0.02));
         let place = match (is_inside, between(0.0, 1.0) < 0.5) {
             (true, _) => between(0.0, 1.0),
@@ -282,49 +287,35 @@ fn lines_of_any_kind_are_tripped_for_their_faults_and_for_no_others() {
     assert!(slowest_ms < 60, "{slowest_ms} ms beside coordination or delay");
 }
 
-/// What a relay with voltage transformers on the line sees when its breaker closes in the middle of
-/// `samples`.
-fn switched_on(mut samples: Vec<Sample>) -> Vec<Sample> {
-    let before = samples.len() / 2;
-    samples[..before].fill(Sample::default());
-    samples
-}
-
 #[test]
 fn a_line_that_is_switched_on_trips_at_once_if_it_is_faulty_and_else_not() {
-    let relay = UnderTest::new(
-        "relay: t\nfrequency: 50 Hz\nstreams: {s: {sv_id: S, destination: '01:0c:cd:04:00:01', \
-         app_id: 0x4000, rate: 4000 Hz}}\nelements:\n  I: {function: overcurrent, stream: s, \
-         pick_up: 1500 A, delay: 0 s}\n  S: {function: switch_onto_fault, stream: s, dead_below: \
-         10 kV, current_min: 30 A, pick_up: 1500 A}\n",
-        RATE,
-    );
-    let rate = f64::from(RATE);
-    let operated = |samples: Vec<Sample>| relay.run(&switched_on(samples))[1].operated_s;
+    let elements = "  I: {function: overcurrent, stream: s, pick_up: 1500 A, delay: 0 s}\n  S: {function: \
+                    switch_onto_fault, stream: s, dead_below: 10 kV, current_min: 30 A, pick_up: 1500 \
+                    A}\n";
+    let relay = UnderTest::new(&settings_of(&STREAM, HZ, RATE, elements), RATE);
+    // Not at the zero of a voltage.
+    let closed_s = 0.4 + 0.0007;
+    let seen_of = |faults: &[Fault]| {
+        let line = line(WEAK_OHM);
+        let course = Course::switched_on(&line, faults, closed_s, Transformers::Line);
+        course.seen_at(circuit::End::Near, f64::from(RATE), 3200)
+    };
     for kind in Kind::ALL {
         for place in [0.0, 0.5, 1.0] {
-            // Not at the zero of a voltage, where the breaker closes.
-            let begin_s = 0.4 + 0.0007;
-            let samples =
-                line(2000.0).samples(Some(&Fault { begin_s, ..fault(kind, place) }), rate, 3200);
-            let at_s = operated(samples).map(|at_s| at_s - begin_s);
-            let is_fast = at_s.is_some_and(|at_s| (0.0..0.04).contains(&at_s));
-            assert!(is_fast, "{kind:?} at {place}: {at_s:?}");
+            let seen = relay.run(&seen_of(&[Fault { begin_s: 0.0, ..fault(kind, place) }]))[1];
+            let taken_s = after(seen.operated_s, closed_s);
+            assert!(taken_s < 0.04, "{kind:?} at {place}: {seen:?}");
         }
     }
-    assert_eq!(operated(line(2000.0).samples(None, rate, 3200)), None, "healthy");
-    // Unipolar peaks, as saturated cores of a transformer draw them.
-    let mut inrush = line(2000.0).samples(None, rate, 3200);
-    for (number, sample) in inrush.iter_mut().enumerate() {
-        let time_s = number as f64 / rate;
-        let decay = (-(time_s - 0.4) / 0.3).exp();
+    let healthy = seen_of(&[]);
+    assert_eq!(relay.run(&healthy)[1].operated_s, None, "healthy");
+    let mut energising = healthy;
+    for (number, sample) in energising.iter_mut().enumerate() {
+        let time_s = number as f64 / f64::from(RATE) - closed_s;
         sample.currents =
-            [(0.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].map(|(phase, sign): (f64, f64)| {
-                let wave = (TAU * (50.0 * time_s + phase / 3.0)).cos();
-                sign * 9000.0 * decay * (sign * wave - 0.3).max(0.0)
-            });
+            [0.0, 1.0, 2.0].map(|phase| inrush(time_s, HZ, 9000.0, PI - TAU / 3.0 * phase, 0.3));
     }
-    let seen = relay.run(&switched_on(inrush));
+    let seen = relay.run(&energising);
     assert!(seen[0].operated_s.is_some(), "it is above the limit");
     assert_eq!(seen[1].operated_s, None, "inrush");
 }

@@ -4,10 +4,7 @@ use protection::Complex;
 
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Plan, Row, Section};
-use crate::wave::{Phasors, balanced, injected, ramp, settings};
-
-/// Nominal, from phase to earth, in V.
-const NOMINAL_V: f64 = 63_500.0;
+use crate::wave::{NOMINAL_V, Phasors, after, balanced, injected, ramp, settings};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Case {
@@ -81,7 +78,7 @@ pub fn section(plan: Plan) -> Section {
     let percent = |what, most| Row::new(what, Bar::AtMost(most, "%"));
     let periods = |what, most| Row::new(what, Bar::AtMost(most, "periods"));
     let mut value = percent("value at which it starts: error of the setting", 0.5);
-    let mut drop_off = percent("drop-off (95 and 105 % of the setting): error", 0.5);
+    let mut drop_off = percent("drop-off (95 and 105 % of the setting): error", 0.5).beside();
     for case in plan.pick(cases(&[0.0])) {
         let (out, back) = ([0.6, 3.1], [3.2, 5.2]);
         let ([from, _], [_, to]) = (case.across(0.08), case.across(0.03));
@@ -102,8 +99,8 @@ pub fn section(plan: Plan) -> Section {
         drop_off.measure(error(seen.released_s, if case.is_under { 1.05 } else { 0.95 }), text);
     }
     let mut start = periods("start after a step by 20 % and more", 1.5);
-    let mut release = periods("drop-off after a step back", 1.5);
-    let mut operate = Row::new("operation: error of the delay", Bar::AtMost(30.0, "ms"));
+    let mut release = periods("drop-off after a step back", 1.5).beside();
+    let mut operate = Row::new("operation: error of the delay", Bar::AtMost(30.0, "ms")).beside();
     for case in plan.pick(cases(&[0.1, 1.0])) {
         for depth in if case.is_under { [0.8, 0.5, 0.0] } else { [1.2, 1.5, 2.0] } {
             // A moment of any phase.
@@ -114,8 +111,6 @@ pub fn section(plan: Plan) -> Section {
                 if (begin_s..end_s).contains(&time_s) { depth } else { before }
             });
             let text = || format!("{case:?} to {depth}: {seen:?}");
-            let after =
-                |at_s: Option<f64>, from_s: f64| at_s.map_or(f64::INFINITY, |at_s| at_s - from_s);
             start.measure(after(seen.started_s, begin_s) * case.nominal_hz, text);
             release.measure(after(seen.released_s, end_s) * case.nominal_hz, text);
             operate.measure((after(seen.operated_s, begin_s) - case.delay_s).abs() * 1e3, text);

@@ -165,7 +165,8 @@ pub(super) fn rows(plan: Plan) -> Vec<Row> {
     for case in plan.pick(evolving()) {
         let operates_s = case.operates_s();
         let later_s = case.then.map_or(0.0, |(_, later_s)| later_s);
-        followed.judge(operates_s.is_some_and(|after_s| after_s > later_s), || {
+        let in_time = later_s..later_s + 0.3;
+        followed.judge(operates_s.is_some_and(|after_s| in_time.contains(&after_s)), || {
             format!("{case:?}: {operates_s:?} s")
         });
     }

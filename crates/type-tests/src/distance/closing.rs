@@ -37,7 +37,7 @@ impl Case {
 
     /// What is left of the voltage at the relay when all three phases are faulted, in V.
     fn left_v(&self, share: f64) -> f64 {
-        super::VOLTAGE_V * share / (share + self.sir)
+        crate::wave::NOMINAL_V * share / (share + self.sir)
     }
 }
 
@@ -72,7 +72,8 @@ pub fn section(plan: Plan) -> Section {
     let mut close = judged(
         "transformers on the line, fault of three phases that leaves less than a tenth of `healthy`: operates",
     );
-    let mut time = Row::new("time of those, where it operates", Bar::AtMost(2.0, "periods"));
+    let mut time =
+        Row::new("time of those, where it operates", Bar::AtMost(2.0, "periods")).beside();
     for case in plan.pick(cases()) {
         let periods = case.periods();
         let text = || format!("{case:?}: {periods:?}");
@@ -89,7 +90,7 @@ pub fn section(plan: Plan) -> Section {
                 continue;
             }
         };
-        row.judge(periods.is_some(), text);
+        row.judge(periods.is_some_and(|periods| periods > 0.0), text);
         if let Some(periods) = periods {
             time.measure(periods, text);
         }

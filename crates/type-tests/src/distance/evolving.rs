@@ -1,10 +1,11 @@
 //! Faults that evolve: to more phases, or from a place outside to one inside (cross-country faults).
 
-use super::{Shape, VOLTAGE_V, Zone};
+use super::{Shape, Zone};
 use crate::circuit::{Course, End};
 use crate::line::{Fault, Impedance, Kind, Line};
 use crate::relay::UnderTest;
 use crate::report::{Bar, Plan, Row, Section};
+use crate::wave::NOMINAL_V;
 use protection::{Complex, Degrees};
 
 const BEGIN_S: f64 = 0.2;
@@ -24,6 +25,9 @@ enum Evolution {
     BeyondToInside,
 }
 
+/// The row of what operates before it has to, behind one for each evolution.
+const EARLY: usize = 5;
+
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Case {
     zone: Zone,
@@ -42,7 +46,7 @@ impl Case {
         let mut line = self.zone.line(self.sir);
         let positive = Complex::polar_deg(4.0 * self.zone.reach_ohm, 85.0);
         line.far.impedance = Impedance { positive, zero: positive };
-        line.far.voltage = Complex::polar_deg(VOLTAGE_V, -8.0);
+        line.far.voltage = Complex::polar_deg(NOMINAL_V, -8.0);
         line
     }
 
@@ -143,24 +147,35 @@ pub fn section(plan: Plan) -> Section {
         judged("behind, to more phases: restrains"),
         judged("from behind to inside in another phase: operates"),
         judged("from beyond to inside in another phase: operates"),
+        judged("from outside to inside: restrains until the second fault").beside(),
     ];
     let mut inside =
-        Row::new("inside, to more phases: time from the first fault", Bar::AtMost(2.5, "periods"));
+        Row::new("inside, to more phases: time from the first fault", Bar::AtMost(2.5, "periods"))
+            .beside();
     let mut crossed =
-        Row::new("from outside to inside: time from the second fault", Bar::AtMost(2.5, "periods"));
+        Row::new("from outside to inside: time from the second fault", Bar::AtMost(2.5, "periods"))
+            .beside();
     for case in plan.pick(cases()) {
         let periods = case.periods();
         let text = || format!("{case:?}: {periods:?}");
-        let restrains = matches!(case.evolution, Evolution::Beyond | Evolution::Behind);
         let row = &mut rows[case.evolution as usize];
-        row.judge(periods.is_none() == restrains, text);
-        let second = case.apart_s * case.zone.hz;
-        match (case.evolution, periods) {
-            (Evolution::Inside, Some(periods)) => inside.measure(periods, text),
-            (Evolution::BehindToInside | Evolution::BeyondToInside, Some(periods)) => {
-                crossed.measure(periods - second, text);
+        match case.evolution {
+            Evolution::Inside => {
+                row.judge(periods.is_some_and(|periods| periods > 0.0), text);
+                if let Some(periods) = periods {
+                    inside.measure(periods, text);
+                }
             }
-            _ => {}
+            Evolution::Beyond | Evolution::Behind => row.judge(periods.is_none(), text),
+            Evolution::BehindToInside | Evolution::BeyondToInside => {
+                let second = case.apart_s * case.zone.hz;
+                let after = periods.filter(|periods| *periods > second);
+                row.judge(after.is_some(), text);
+                rows[EARLY].judge(periods.is_none_or(|periods| periods > second), text);
+                if let Some(periods) = after {
+                    crossed.measure(periods - second, text);
+                }
+            }
         }
     }
     Section {

@@ -10,7 +10,7 @@ use protection::waveform::{Fault, Wave};
 use crate::line::Sample;
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Plan, Row, Section};
-use crate::wave::{Phasors, balanced, injected, ramp, settings};
+use crate::wave::{Phasors, after, balanced, injected, ramp, settings};
 
 /// An element and the frequency at which it is tested.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -110,10 +110,6 @@ fn cases(delays_s: &[f64], offs_hz: &[f64]) -> Vec<Case> {
     cases
 }
 
-fn after(at_s: Option<f64>, from_s: f64) -> f64 {
-    at_s.map_or(f64::INFINITY, |at_s| at_s - from_s)
-}
-
 /// Shares of the pick-up at which a current with offset begins, from small to large.
 const SHARES: [f64; 8] = [0.94, 0.95, 0.9525, 0.955, 0.96, 0.97, 0.98, 0.99];
 
@@ -151,7 +147,7 @@ pub fn section(plan: Plan) -> Section {
     let periods = |what, most| Row::new(what, Bar::AtMost(most, "periods"));
     let milliseconds = |what, most| Row::new(what, Bar::AtMost(most, "ms"));
     let mut value = percent("value at which it starts: error of the setting", 1.0);
-    let mut drop_off = percent("drop-off (95 % of the setting): error", 1.0);
+    let mut drop_off = percent("drop-off (95 % of the setting): error", 1.0).beside();
     for case in plan.pick(cases(&[0.0], &[0.0])) {
         let (out, back) = ([0.4, 1.9], [2.0, 4.0]);
         let multiple = |time_s: f64| {
@@ -183,8 +179,8 @@ pub fn section(plan: Plan) -> Section {
         }
     }
     let mut start = periods("start after a step to twice the setting and more", 1.5);
-    let mut release = periods("drop-off after a step from there to zero", 1.5);
-    let mut operate = milliseconds("operation: error of the delay", 30.0);
+    let mut release = periods("drop-off after a step from there to zero", 1.5).beside();
+    let mut operate = milliseconds("operation: error of the delay", 30.0).beside();
     for case in plan.pick(cases(&[0.0, 0.1, 1.0], &[0.0])) {
         for multiple in [2.0, 5.0, 20.0] {
             let begin_s = 0.3 + 0.0037 * case.phase as f64;
