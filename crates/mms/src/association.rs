@@ -30,6 +30,10 @@ const WAITING_OCTETS_MAX: usize = 1 << 20;
 /// Within so long a client must have associated, and must go on reading what is sent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A connection, by its place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Client(pub(crate) usize);
+
 /// A client's connection, from the first octet to the last.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Association {

@@ -9,132 +9,22 @@ use std::time::Duration;
 use iec61850::wire::{Data, Value, Width};
 
 use crate::answer::AccessError;
-use crate::model::{Model, Node, Trigger};
-use crate::types::Type;
+use crate::association::Client;
+use crate::control_block::{
+    Attribute, BIT_DATA, BIT_INTEGRITY, BIT_INTERROGATION, BIT_QUALITY, Bits, OPT_CONF_REV,
+    OPT_DATA_SET, OPT_REASON, OPT_SEQUENCE, OPT_TIME, OPTIONAL_BITS, TRIGGER_BITS, boolean, number,
+    reference,
+};
+use crate::model::{Model, Trigger};
 
 /// Shortest integrity period, ms: a bound on what one client can ask of the host.
 const INTEGRITY_MS_MIN: u32 = 100;
 /// Longest time for which changes are gathered, ms.
 const BUFFER_MS_MAX: u32 = 3_600_000;
-const REFERENCE_CHARACTERS: u8 = 129;
-
-/// Bits of `TrgOps`, and of the reason for inclusion, from the first on.
-pub(crate) const BIT_DATA: u8 = 1;
-pub(crate) const BIT_QUALITY: u8 = 2;
-pub(crate) const BIT_INTEGRITY: u8 = 4;
-pub(crate) const BIT_INTERROGATION: u8 = 5;
-pub(crate) const TRIGGER_BITS: u8 = 6;
-/// Bits of `OptFlds`.
-pub(crate) const OPT_SEQUENCE: u8 = 1;
-pub(crate) const OPT_TIME: u8 = 2;
-pub(crate) const OPT_REASON: u8 = 3;
-pub(crate) const OPT_DATA_SET: u8 = 4;
-pub(crate) const OPT_REFERENCE: u8 = 5;
-pub(crate) const OPT_CONF_REV: u8 = 8;
-pub(crate) const OPT_SEGMENTATION: u8 = 9;
-pub(crate) const OPTIONAL_BITS: u8 = 10;
-
-/// Bits by their number; the first of them is the highest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Bits(pub(crate) u16);
-
-impl Bits {
-    pub(crate) const fn of(numbers: &[u8]) -> Self {
-        let (mut bits, mut index) = (0, 0);
-        while index < numbers.len() {
-            bits |= 0x8000 >> numbers[index];
-            index += 1;
-        }
-        Self(bits)
-    }
-
-    pub(crate) const fn has(self, number: u8) -> bool {
-        self.0 & (0x8000 >> number) != 0
-    }
-
-    pub(crate) fn value(self, count: u8) -> Value {
-        let octets = usize::from(count.div_ceil(8));
-        Value::BitString(self.0.to_be_bytes()[..octets].into(), (octets * 8) as u8 - count)
-    }
-
-    /// Those of a bit string that has as many or fewer.
-    fn read(data: Data<'_>, count: u8) -> Result<Self, AccessError> {
-        let Data::BitString(bits) = data else { return Err(AccessError::TypeInconsistent) };
-        if bits.len() > usize::from(count) {
-            return Err(AccessError::TypeInconsistent);
-        }
-        let set: Vec<u8> = (0..count).filter(|n| bits.get((*n).into()) == Some(true)).collect();
-        Ok(Self::of(&set))
-    }
-}
-
-/// The attributes of a control block, in the order of their components.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Attribute {
-    RptId,
-    RptEna,
-    Resv,
-    DatSet,
-    ConfRev,
-    OptFlds,
-    BufTm,
-    SqNum,
-    TrgOps,
-    IntgPd,
-    Gi,
-}
-
-impl Attribute {
-    pub(crate) const ALL: [Self; 11] = [
-        Self::RptId,
-        Self::RptEna,
-        Self::Resv,
-        Self::DatSet,
-        Self::ConfRev,
-        Self::OptFlds,
-        Self::BufTm,
-        Self::SqNum,
-        Self::TrgOps,
-        Self::IntgPd,
-        Self::Gi,
-    ];
-
-    const fn name_and_type(self) -> (&'static str, Type) {
-        match self {
-            Self::RptId => ("RptID", Type::VisibleString(REFERENCE_CHARACTERS)),
-            Self::RptEna => ("RptEna", Type::Boolean),
-            Self::Resv => ("Resv", Type::Boolean),
-            Self::DatSet => ("DatSet", Type::VisibleString(REFERENCE_CHARACTERS)),
-            Self::ConfRev => ("ConfRev", Type::Unsigned(32)),
-            Self::OptFlds => ("OptFlds", Type::BitString(OPTIONAL_BITS)),
-            Self::BufTm => ("BufTm", Type::Unsigned(32)),
-            Self::SqNum => ("SqNum", Type::Unsigned(8)),
-            Self::TrgOps => ("TrgOps", Type::BitString(TRIGGER_BITS)),
-            Self::IntgPd => ("IntgPd", Type::Unsigned(32)),
-            Self::Gi => ("GI", Type::Boolean),
-        }
-    }
-}
-
-/// The variable of a control block, for the logical node that has it.
-#[must_use]
-pub fn control_block(name: &str) -> Node {
-    let leaf = |attribute: Attribute| {
-        let (name, kind) = attribute.name_and_type();
-        let value = match kind {
-            Type::Boolean => Value::Boolean(false),
-            Type::BitString(bits) => Bits::default().value(bits),
-            Type::VisibleString(_) => Value::VisibleString(String::new()),
-            _ => Value::Unsigned(0, Width::Bits32),
-        };
-        Node::leaf(name, kind, value, Trigger::None)
-    };
-    Node::structure(name, Attribute::ALL.map(leaf).into())
-}
 
 /// A control block at work.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Report<C> {
+pub(crate) struct Report {
     /// Where its first attribute stands among the values.
     pub(crate) slot: usize,
     pub(crate) id: String,
@@ -148,7 +38,7 @@ pub(crate) struct Report<C> {
     pub(crate) sequence: u8,
     triggers: Bits,
     integrity_ms: u32,
-    owner: Option<C>,
+    owner: Option<Client>,
     is_enabled: bool,
     /// Why each member is to be reported.
     pending: Vec<Bits>,
@@ -158,7 +48,7 @@ pub(crate) struct Report<C> {
     is_interrogated: bool,
 }
 
-impl<C: Copy + PartialEq> Report<C> {
+impl Report {
     /// The block at an item (`LLN0$RP$urcbStatus01`), whose variable [`control_block`] made.
     pub(crate) fn new(model: &Model, item: &str, data_set: &str) -> Option<Self> {
         let slot = model.find(item)?.slots.start;
@@ -203,7 +93,7 @@ impl<C: Copy + PartialEq> Report<C> {
     }
 
     /// Who gets its reports.
-    pub(crate) fn receiver(&self) -> Option<C> {
+    pub(crate) fn receiver(&self) -> Option<Client> {
         self.owner.filter(|_| self.is_enabled)
     }
 
@@ -212,7 +102,7 @@ impl<C: Copy + PartialEq> Report<C> {
         &mut self,
         attribute: Attribute,
         data: Data<'_>,
-        client: C,
+        client: Client,
         now: Duration,
         model: &Model,
     ) -> Result<(), AccessError> {
@@ -256,7 +146,7 @@ impl<C: Copy + PartialEq> Report<C> {
     fn enable(
         &mut self,
         wanted: bool,
-        client: C,
+        client: Client,
         now: Duration,
         model: &Model,
     ) -> Result<(), AccessError> {
@@ -300,7 +190,7 @@ impl<C: Copy + PartialEq> Report<C> {
     }
 
     /// A client has left.
-    pub(crate) fn leave(&mut self, client: C) -> bool {
+    pub(crate) fn leave(&mut self, client: Client) -> bool {
         let was_its = self.owner == Some(client);
         if was_its {
             (self.owner, self.is_enabled, self.is_interrogated) = (None, false, false);
@@ -367,29 +257,5 @@ impl<C: Copy + PartialEq> Report<C> {
             return all(BIT_INTEGRITY);
         }
         None
-    }
-}
-
-const fn boolean(data: Data<'_>) -> Result<bool, AccessError> {
-    match data {
-        Data::Boolean(value) => Ok(value),
-        _ => Err(AccessError::TypeInconsistent),
-    }
-}
-
-fn number(data: Data<'_>) -> Result<u32, AccessError> {
-    match data {
-        Data::Unsigned(value) => u32::try_from(value).map_err(|_| AccessError::ValueInvalid),
-        // Some clients write positive numbers as signed ones.
-        Data::Integer(value) => u32::try_from(value).map_err(|_| AccessError::ValueInvalid),
-        _ => Err(AccessError::TypeInconsistent),
-    }
-}
-
-fn reference(data: Data<'_>) -> Result<&str, AccessError> {
-    match data {
-        Data::VisibleString(text) if text.len() <= REFERENCE_CHARACTERS.into() => Ok(text),
-        Data::VisibleString(_) => Err(AccessError::ValueInvalid),
-        _ => Err(AccessError::TypeInconsistent),
     }
 }

@@ -4,11 +4,12 @@
 use iec61850::wire::ber::Writer;
 use iec61850::wire::{Form, Value, Width};
 
-use crate::model::{Member, Model};
-use crate::report::{
+use crate::control_block::{
     Bits, OPT_CONF_REV, OPT_DATA_SET, OPT_REASON, OPT_REFERENCE, OPT_SEGMENTATION, OPT_SEQUENCE,
-    OPT_TIME, OPTIONAL_BITS, Report, TRIGGER_BITS,
+    OPT_TIME, OPTIONAL_BITS, TRIGGER_BITS,
 };
+use crate::model::{Member, Model};
+use crate::report::Report;
 
 /// Octets of a report beside its members: heads of all layers, two references, numbers.
 const HEAD_OCTETS: usize = 400;
@@ -22,8 +23,8 @@ const DAYS_TO_1984: u64 = 5113;
 const DAY_MS: u64 = 86_400_000;
 
 /// What all segments of a report have in common.
-struct Common<'r, C> {
-    report: &'r Report<C>,
+struct Common<'r> {
+    report: &'r Report,
     domain: &'r str,
     /// How many members the data set has.
     members: usize,
@@ -39,8 +40,8 @@ struct Included<'m> {
 }
 
 /// The lists of values of a report for these reasons, each for one PDU of this size.
-pub(crate) fn segments<C>(
-    report: &Report<C>,
+pub(crate) fn segments(
+    report: &Report,
     reasons: &[Bits],
     model: &Model,
     realtime_ns: u64,
@@ -82,7 +83,7 @@ pub(crate) fn segments<C>(
     groups.iter().enumerate().map(segment).collect()
 }
 
-impl<C> Common<'_, C> {
+impl Common<'_> {
     /// Writes one list, last value first.
     fn write(
         &self,

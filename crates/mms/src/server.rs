@@ -9,19 +9,16 @@ use iec61850::wire::Value;
 use iec61850::wire::ber::Writer;
 
 use crate::answer::{self, AccessError, ServiceError};
-use crate::association::{Association, Received};
+use crate::association::{Association, Client, Received};
+use crate::control_block::{Attribute, Bits};
 use crate::model::{Model, Trigger};
 use crate::pdu::{self, Access, Pdu, Request};
-use crate::report::{Attribute, Bits, Report};
+use crate::report::Report;
 use crate::report_format;
 use crate::service::{self, Identity};
 
 /// Connections at a time; one more is closed at once.
 pub const CLIENTS_MAX: usize = 8;
-
-/// A connection, by its place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Client(usize);
 
 /// The present moment by both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,7 +34,7 @@ pub struct Now {
 pub struct Server {
     identity: Identity,
     model: Model,
-    reports: Vec<Report<Client>>,
+    reports: Vec<Report>,
     clients: [Option<Association>; CLIENTS_MAX],
 }
 
