@@ -2,7 +2,7 @@
 //! at a time says which changes of a data set it is told of, and when.
 //!
 //! Decides, and sends nothing: what is due comes out as the reasons for each member of the data set.
-//! A client that leaves gives its block back.
+//! A client that leaves gives its block back, and nothing that it chose outlives it.
 
 use std::time::Duration;
 
@@ -22,22 +22,28 @@ const INTEGRITY_MS_MIN: u32 = 100;
 /// Longest time for which changes are gathered, ms.
 const BUFFER_MS_MAX: u32 = 3_600_000;
 
-/// A control block at work.
+/// What a client may choose of its reports.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Report {
-    /// Where its first attribute stands among the values.
-    pub(crate) slot: usize,
+pub(crate) struct Choices {
     pub(crate) id: String,
-    /// What `RptID` is while nobody gives one.
-    reference: String,
     /// As `LLN0$Status`.
     pub(crate) data_set: Option<String>,
     pub(crate) conf_rev: u32,
     pub(crate) options: Bits,
     buffer_ms: u32,
-    pub(crate) sequence: u8,
     triggers: Bits,
     integrity_ms: u32,
+}
+
+/// A control block at work.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Report {
+    /// Where its first attribute stands among the values.
+    pub(crate) slot: usize,
+    /// What whoever takes the block finds.
+    configured: Choices,
+    pub(crate) chosen: Choices,
+    pub(crate) sequence: u8,
     owner: Option<Client>,
     is_enabled: bool,
     /// Why each member is to be reported.
@@ -50,46 +56,62 @@ pub(crate) struct Report {
 
 impl Report {
     /// The block at an item (`LLN0$RP$urcbStatus01`), whose variable [`control_block`] made.
+    ///
+    /// [`control_block`]: crate::control_block()
     pub(crate) fn new(model: &Model, item: &str, data_set: &str) -> Option<Self> {
         let slot = model.find(item)?.slots.start;
-        let reference = format!("{}/{item}", model.domain);
-        Some(Self {
-            slot,
-            id: reference.clone(),
-            reference,
+        let options = [OPT_SEQUENCE, OPT_TIME, OPT_REASON, OPT_DATA_SET, OPT_CONF_REV];
+        let configured = Choices {
+            id: format!("{}/{item}", model.domain),
             data_set: Some(data_set.to_owned()),
             conf_rev: 1,
-            options: Bits::of(&[OPT_SEQUENCE, OPT_TIME, OPT_REASON, OPT_DATA_SET, OPT_CONF_REV]),
+            options: Bits::of(&options),
             buffer_ms: 0,
-            sequence: 0,
             triggers: Bits::of(&[BIT_DATA, BIT_QUALITY, BIT_INTEGRITY, BIT_INTERROGATION]),
             integrity_ms: 0,
+        };
+        Some(Self::idle(slot, configured))
+    }
+
+    /// A block that nobody holds.
+    fn idle(slot: usize, configured: Choices) -> Self {
+        Self {
+            slot,
+            chosen: configured.clone(),
+            configured,
+            sequence: 0,
             owner: None,
             is_enabled: false,
             pending: Vec::new(),
             due: None,
             integrity_due: None,
             is_interrogated: false,
-        })
+        }
     }
 
     /// Values of its attributes, in their order.
     pub(crate) fn values(&self, domain: &str) -> [Value; 11] {
         let number = |number: u32| Value::Unsigned(number.into(), Width::Bits32);
-        let data_set = self.data_set.as_ref().map(|name| format!("{domain}/{name}"));
+        let chosen = &self.chosen;
+        let data_set = chosen.data_set.as_ref().map(|name| format!("{domain}/{name}"));
         Attribute::ALL.map(|attribute| match attribute {
-            Attribute::RptId => Value::VisibleString(self.id.clone()),
+            Attribute::RptId => Value::VisibleString(chosen.id.clone()),
             Attribute::RptEna => Value::Boolean(self.is_enabled),
             Attribute::Resv => Value::Boolean(self.owner.is_some()),
             Attribute::DatSet => Value::VisibleString(data_set.clone().unwrap_or_default()),
-            Attribute::ConfRev => number(self.conf_rev),
-            Attribute::OptFlds => self.options.value(OPTIONAL_BITS),
-            Attribute::BufTm => number(self.buffer_ms),
+            Attribute::ConfRev => number(chosen.conf_rev),
+            Attribute::OptFlds => chosen.options.value(OPTIONAL_BITS),
+            Attribute::BufTm => number(chosen.buffer_ms),
             Attribute::SqNum => Value::Unsigned(self.sequence.into(), Width::Bits8),
-            Attribute::TrgOps => self.triggers.value(TRIGGER_BITS),
-            Attribute::IntgPd => number(self.integrity_ms),
+            Attribute::TrgOps => chosen.triggers.value(TRIGGER_BITS),
+            Attribute::IntgPd => number(chosen.integrity_ms),
             Attribute::Gi => Value::Boolean(self.is_interrogated),
         })
+    }
+
+    /// Whose it is, until that client gives it back or leaves.
+    pub(crate) const fn owner(&self) -> Option<Client> {
+        self.owner
     }
 
     /// Who gets its reports.
@@ -97,7 +119,7 @@ impl Report {
         self.owner.filter(|_| self.is_enabled)
     }
 
-    /// A client writes an attribute.
+    /// A client writes an attribute, and so takes a block that nobody holds.
     pub(crate) fn write(
         &mut self,
         attribute: Attribute,
@@ -113,51 +135,59 @@ impl Report {
         if self.is_enabled && !matches!(attribute, Attribute::RptEna | Attribute::Gi) {
             return Err(TemporarilyUnavailable);
         }
+        let chosen = &mut self.chosen;
         match attribute {
-            Attribute::RptEna => self.enable(boolean(data)?, client, now, model)?,
-            Attribute::Resv => self.owner = boolean(data)?.then_some(client),
+            Attribute::RptEna => {
+                let wanted = boolean(data)?;
+                self.enable(wanted, now, model)?;
+                // Who ends what was never begun takes nothing.
+                if !wanted {
+                    return Ok(());
+                }
+            }
+            Attribute::Resv => {
+                if !boolean(data)? {
+                    self.free();
+                    return Ok(());
+                }
+            }
             Attribute::Gi => {
                 let wanted = boolean(data)?;
-                if wanted && !(self.is_enabled && self.triggers.has(BIT_INTERROGATION)) {
+                if wanted && !(self.is_enabled && chosen.triggers.has(BIT_INTERROGATION)) {
                     return Err(TemporarilyUnavailable);
                 }
                 self.is_interrogated = wanted;
+                return Ok(());
             }
             Attribute::RptId => {
                 let text = reference(data)?;
-                self.id = if text.is_empty() { self.reference.clone() } else { text.to_owned() };
+                chosen.id = if text.is_empty() { &self.configured.id } else { text }.to_owned();
             }
-            Attribute::DatSet => self.choose(reference(data)?, model)?,
-            Attribute::OptFlds => self.options = Bits::read(data, OPTIONAL_BITS)?,
-            Attribute::TrgOps => self.triggers = Bits::read(data, TRIGGER_BITS)?,
+            Attribute::DatSet => chosen.choose(reference(data)?, model)?,
+            Attribute::OptFlds => chosen.options = Bits::read(data, OPTIONAL_BITS)?,
+            Attribute::TrgOps => chosen.triggers = Bits::read(data, TRIGGER_BITS)?,
             Attribute::BufTm => {
-                self.buffer_ms =
+                chosen.buffer_ms =
                     Some(number(data)?).filter(|ms| *ms <= BUFFER_MS_MAX).ok_or(ValueInvalid)?;
             }
             Attribute::IntgPd => {
                 let fits = |ms: &u32| *ms == 0 || *ms >= INTEGRITY_MS_MIN;
-                self.integrity_ms = Some(number(data)?).filter(fits).ok_or(ValueInvalid)?;
+                chosen.integrity_ms = Some(number(data)?).filter(fits).ok_or(ValueInvalid)?;
             }
             Attribute::ConfRev | Attribute::SqNum => return Err(Denied),
         }
+        self.owner = Some(client);
         Ok(())
     }
 
-    fn enable(
-        &mut self,
-        wanted: bool,
-        client: Client,
-        now: Duration,
-        model: &Model,
-    ) -> Result<(), AccessError> {
-        let set = self.data_set.as_ref().and_then(|name| model.data_set(name));
+    fn enable(&mut self, wanted: bool, now: Duration, model: &Model) -> Result<(), AccessError> {
+        let set = self.chosen.data_set.as_ref().and_then(|name| model.data_set(name));
         let set = set.filter(|_| wanted);
         match set {
             Some(_) if self.is_enabled => return Ok(()),
             None if wanted => return Err(AccessError::TemporarilyUnavailable),
             Some(set) => {
                 self.pending = vec![Bits::default(); set.members.len()];
-                self.owner = Some(client);
                 self.sequence = 0;
             }
             None => self.pending = Vec::new(),
@@ -165,37 +195,26 @@ impl Report {
         self.is_enabled = wanted;
         self.due = None;
         self.is_interrogated = false;
-        let has_period = wanted && self.integrity_ms > 0 && self.triggers.has(BIT_INTEGRITY);
+        let has_period =
+            wanted && self.chosen.integrity_ms > 0 && self.chosen.triggers.has(BIT_INTEGRITY);
         self.integrity_due = has_period.then(|| now + self.integrity_period());
         Ok(())
     }
 
-    fn choose(&mut self, text: &str, model: &Model) -> Result<(), AccessError> {
-        let chosen = if text.is_empty() {
-            None
-        } else {
-            let own = text.strip_prefix(&model.domain).and_then(|rest| rest.strip_prefix('/'));
-            let set = own.and_then(|name| model.data_set(name));
-            Some(set.ok_or(AccessError::ValueInvalid)?.name.clone())
-        };
-        if chosen != self.data_set {
-            self.conf_rev = self.conf_rev.wrapping_add(1).max(1);
-        }
-        self.data_set = chosen;
-        Ok(())
+    const fn integrity_period(&self) -> Duration {
+        Duration::from_millis(self.chosen.integrity_ms as u64)
     }
 
-    const fn integrity_period(&self) -> Duration {
-        Duration::from_millis(self.integrity_ms as u64)
+    /// Nobody holds it: the next client finds what was configured, not what another one chose.
+    fn free(&mut self) {
+        *self = Self::idle(self.slot, self.configured.clone());
     }
 
     /// A client has left.
     pub(crate) fn leave(&mut self, client: Client) -> bool {
         let was_its = self.owner == Some(client);
         if was_its {
-            (self.owner, self.is_enabled, self.is_interrogated) = (None, false, false);
-            (self.due, self.integrity_due) = (None, None);
-            self.pending = Vec::new();
+            self.free();
         }
         was_its
     }
@@ -204,10 +223,10 @@ impl Report {
     fn concerned(&self, model: &Model, slot: usize, trigger: Trigger) -> Vec<usize> {
         let is_wanted = match trigger {
             Trigger::None => false,
-            Trigger::Data => self.triggers.has(BIT_DATA),
-            Trigger::Quality => self.triggers.has(BIT_QUALITY),
+            Trigger::Data => self.chosen.triggers.has(BIT_DATA),
+            Trigger::Quality => self.chosen.triggers.has(BIT_QUALITY),
         };
-        let set = self.data_set.as_ref().and_then(|name| model.data_set(name));
+        let set = self.chosen.data_set.as_ref().and_then(|name| model.data_set(name));
         let members = set.filter(|_| self.is_enabled && is_wanted).map(|set| &set.members[..]);
         let members = members.unwrap_or_default().iter().enumerate();
         members.filter(|(_, each)| each.slots.contains(&slot)).map(|(place, _)| place).collect()
@@ -224,7 +243,7 @@ impl Report {
         let reason = Bits::of(&[if trigger == Trigger::Quality { BIT_QUALITY } else { BIT_DATA }]);
         for place in self.concerned(model, slot, trigger) {
             self.pending[place].0 |= reason.0;
-            let wait = Duration::from_millis(self.buffer_ms.into());
+            let wait = Duration::from_millis(self.chosen.buffer_ms.into());
             self.due.get_or_insert(now + wait);
         }
     }
@@ -257,5 +276,22 @@ impl Report {
             return all(BIT_INTEGRITY);
         }
         None
+    }
+}
+
+impl Choices {
+    fn choose(&mut self, text: &str, model: &Model) -> Result<(), AccessError> {
+        let chosen = if text.is_empty() {
+            None
+        } else {
+            let own = text.strip_prefix(&model.domain).and_then(|rest| rest.strip_prefix('/'));
+            let set = own.and_then(|name| model.data_set(name));
+            Some(set.ok_or(AccessError::ValueInvalid)?.name.clone())
+        };
+        if chosen != self.data_set {
+            self.conf_rev = self.conf_rev.wrapping_add(1).max(1);
+        }
+        self.data_set = chosen;
+        Ok(())
     }
 }

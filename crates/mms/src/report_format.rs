@@ -47,11 +47,11 @@ pub(crate) fn segments(
     realtime_ns: u64,
     pdu_octets_max: usize,
 ) -> Vec<Vec<u8>> {
-    let Some(set) = report.data_set.as_ref().and_then(|name| model.data_set(name)) else {
+    let Some(set) = report.chosen.data_set.as_ref().and_then(|name| model.data_set(name)) else {
         return Vec::new();
     };
     let room = pdu_octets_max.saturating_sub(HEAD_OCTETS + set.members.len() / 8);
-    let with_reference = report.options.has(OPT_REFERENCE);
+    let with_reference = report.chosen.options.has(OPT_REFERENCE);
     let mut groups: Vec<Vec<Included<'_>>> = Vec::new();
     let mut used = 0;
     for (place, (member, reason)) in set.members.iter().zip(reasons).enumerate() {
@@ -91,7 +91,7 @@ impl Common<'_> {
         segment: Option<(usize, bool)>,
         writer: &mut Writer<'_>,
     ) {
-        let mut options = Bits(self.report.options.0 & KNOWN.0);
+        let mut options = Bits(self.report.chosen.options.0 & KNOWN.0);
         if segment.is_some() {
             options.0 |= Bits::of(&[OPT_SEGMENTATION]).0;
         }
@@ -113,7 +113,8 @@ impl Common<'_> {
 
     fn head(&self, options: Bits, segment: Option<(usize, bool)>) -> Vec<Value> {
         let report = self.report;
-        let mut head = vec![Value::VisibleString(report.id.clone()), options.value(OPTIONAL_BITS)];
+        let mut head =
+            vec![Value::VisibleString(report.chosen.id.clone()), options.value(OPTIONAL_BITS)];
         if options.has(OPT_SEQUENCE) {
             head.push(Value::Unsigned(report.sequence.into(), Width::Bits8));
         }
@@ -121,11 +122,11 @@ impl Common<'_> {
             head.push(binary_time(self.realtime_ns));
         }
         if options.has(OPT_DATA_SET) {
-            let name = report.data_set.as_deref().unwrap_or_default();
+            let name = report.chosen.data_set.as_deref().unwrap_or_default();
             head.push(Value::VisibleString(format!("{}/{name}", self.domain)));
         }
         if options.has(OPT_CONF_REV) {
-            head.push(Value::Unsigned(report.conf_rev.into(), Width::Bits32));
+            head.push(Value::Unsigned(report.chosen.conf_rev.into(), Width::Bits32));
         }
         if let Some((number, more_follow)) = segment {
             head.push(Value::Unsigned(number as u64, Width::Bits16));

@@ -19,6 +19,8 @@ use crate::service::{self, Identity};
 
 /// Connections at a time; one more is closed at once.
 pub const CLIENTS_MAX: usize = 8;
+/// Control blocks that one client may hold at a time, so that some are left for others.
+const HELD_MAX: usize = 4;
 
 /// The present moment by both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -295,7 +297,11 @@ impl Server {
     ) -> Result<(), AccessError> {
         let number = self.reports.partition_point(|report| report.slot <= slot);
         let number = number.checked_sub(1).ok_or(AccessError::Denied)?;
+        let held = self.reports.iter().filter(|report| report.owner() == Some(client)).count();
         let report = &mut self.reports[number];
+        if report.owner().is_none() && held >= HELD_MAX {
+            return Err(AccessError::TemporarilyUnavailable);
+        }
         let attribute = Attribute::ALL.get(slot - report.slot).ok_or(AccessError::Denied)?;
         report.write(*attribute, data, client, now.own, &self.model)?;
         self.publish(number);
