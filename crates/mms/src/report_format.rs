@@ -1,7 +1,7 @@
 //! What a report looks like (IEC 61850-8-1, clause 17.2.3): a list of values, head first, cut into
 //! segments where a PDU of the client does not hold it.
 
-use iec61850::wire::ber::Writer;
+use iec61850::wire::ber::{Writer, encoded};
 use iec61850::wire::{Form, Value, Width};
 
 use crate::control_block::{
@@ -152,12 +152,4 @@ fn binary_time(realtime_ns: u64) -> Value {
     let mut octets = ((ms % DAY_MS) as u32).to_be_bytes().to_vec();
     octets.extend((days as u16).to_be_bytes());
     Value::BinaryTime(octets)
-}
-
-fn encoded(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
-    let mut octets = Vec::new();
-    let mut writer = Writer::new(&mut octets);
-    write(&mut writer);
-    writer.finish();
-    octets
 }

@@ -160,7 +160,7 @@ impl Server {
         let segments =
             report_format::segments(report, reasons, &self.model, now.realtime_ns, octets_max);
         for values in segments {
-            let fits = association.send(|writer| {
+            let fits = association.send(now.own, |writer| {
                 writer.octets(&values);
                 answer::report(writer);
             });
@@ -194,21 +194,21 @@ impl Server {
                 self.confirmed(client, invoke, &request, now);
             }
             Ok(Pdu::Confirmed { invoke, request: Err(reason) }) => {
-                self.say(client, |writer| answer::reject(writer, invoke, reason));
+                self.say(client, now, |writer| answer::reject(writer, invoke, reason));
             }
-            Ok(Pdu::Conclude) => self.say(client, answer::concluded),
+            Ok(Pdu::Conclude) => self.say(client, now, answer::concluded),
             Ok(Pdu::Cancel { invoke }) => {
-                self.say(client, |writer| answer::not_cancelled(writer, invoke));
+                self.say(client, now, |writer| answer::not_cancelled(writer, invoke));
             }
             Ok(Pdu::Reject) => {}
-            Ok(Pdu::Initiate(_)) | Err(_) => self.say(client, answer::reject_pdu),
+            Ok(Pdu::Initiate(_)) | Err(_) => self.say(client, now, answer::reject_pdu),
         }
     }
 
     /// Sends what is never larger than a PDU.
-    fn say(&mut self, client: Client, write: impl FnOnce(&mut Writer<'_>)) {
+    fn say(&mut self, client: Client, now: Now, write: impl FnOnce(&mut Writer<'_>)) {
         if let Some(association) = &mut self.clients[client.0] {
-            let fits = association.send(write);
+            let fits = association.send(now.own, write);
             debug_assert!(fits.is_ok(), "errors and rejects are short");
         }
     }
@@ -225,7 +225,7 @@ impl Server {
         let octets_max = association.pdu_octets_max();
         let (model, identity) = (&self.model, &self.identity);
         let mut outcome = Ok(());
-        let sent = association.send(|writer| {
+        let sent = association.send(now.own, |writer| {
             outcome = match request {
                 Request::Status => {
                     service::status(writer);
@@ -254,7 +254,7 @@ impl Server {
             }
         });
         if sent.is_err() {
-            self.say(client, |writer| answer::error(writer, invoke, ServiceError::PDU_SIZE));
+            self.say(client, now, |writer| answer::error(writer, invoke, ServiceError::PDU_SIZE));
         }
     }
 

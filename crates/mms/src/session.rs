@@ -135,18 +135,11 @@ fn close(writer: &mut Writer<'_>, code: u8, mark: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn written(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out);
-        write(&mut writer);
-        writer.finish();
-        out
-    }
+    use iec61850::wire::ber::encoded;
 
     #[test]
     fn a_connection_is_accepted_with_what_its_user_sends() {
-        let octets = written(|writer| {
+        let octets = encoded(|writer| {
             writer.octets(&[7; 300]);
             accept(writer, Some(&[0, 1]));
         });

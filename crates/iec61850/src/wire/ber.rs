@@ -258,6 +258,15 @@ impl<'v> Writer<'v> {
     }
 }
 
+/// What this writes, in order.
+pub fn encoded(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out);
+    write(&mut writer);
+    writer.finish();
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
