@@ -260,7 +260,7 @@ impl Association {
         if let State::Associated(contexts) = self.state {
             self.put(now, |writer| {
                 acse::abort(writer);
-                contexts.wrap(Syntax::Acse, writer);
+                contexts.abort(writer);
                 session::abort(writer);
             });
         }

@@ -169,6 +169,45 @@ fn who_had_nothing_to_read_has_time_to_read_what_comes() {
 }
 
 #[test]
+fn who_breaks_a_rule_is_told_so_by_an_abort_in_all_layers() {
+    let mut server = server();
+    let client = associated(&mut server, at_ms(0));
+    // A connect request on an association.
+    server.receive(client, &octets(CONNECT), at_ms(1));
+    // Packet; data; abort of the session with its reason and user data; of the presentation, with its
+    // data in the context of ACSE; of the association, by who sends it.
+    let expected =
+        octets("0300001e 02f080 1915 11010b c110 a00e 610c 300a 020101 a005 6403 800100");
+    assert_eq!(server.waiting(client), expected);
+}
+
+/// The request to associate, with a called selector of so many octets instead of four.
+fn associate_with_selector(count: u8) -> Vec<u8> {
+    const SELECTOR: [u8; 6] = [0x82, 4, 0, 0, 0, 1];
+    /// Lengths of what the selector is in: packet, session, its user data, CP PPDU, parameters.
+    const LENGTHS: [usize; 5] = [3, 8, 30, 33, 41];
+    let mut octets = octets(ASSOCIATE);
+    let at = octets.windows(6).position(|part| part == SELECTOR).unwrap();
+    let selector = [&[0x82, count][..], &vec![7; count.into()]].concat();
+    octets.splice(at..at + SELECTOR.len(), selector);
+    LENGTHS.into_iter().for_each(|at| octets[at] = octets[at] - 4 + count);
+    octets
+}
+
+#[test]
+fn a_presentation_selector_has_16_octets_at_most() {
+    let is_accepted = |selector: u8| {
+        let mut server = server();
+        let client = server.connect(at_ms(0)).unwrap();
+        server.receive(client, &octets(CONNECT), at_ms(0));
+        take(&mut server, client, at_ms(0));
+        server.receive(client, &associate_with_selector(selector), at_ms(0));
+        !take(&mut server, client, at_ms(0)).is_empty()
+    };
+    assert_eq!([0, 16, 17].map(is_accepted), [true, true, false]);
+}
+
+#[test]
 fn a_pdu_of_any_length_is_not_joined() {
     let mut server = server();
     let client = associated(&mut server, at_ms(0));
