@@ -49,15 +49,18 @@ impl Bindings {
 
     fn of(points: &[Point], model: &Model) -> Self {
         let bound = |point: &Point| {
-            let slot = |path: &str| model.slot(&format!("{}${path}", point.item));
-            Some(Bound {
+            let slot = |path: &str| {
+                let slot = model.slot(&format!("{}${path}", point.item));
+                slot.expect("a node has what its points name")
+            };
+            Bound {
                 source: point.source,
-                values: point.values.iter().map(|path| slot(path)).collect::<Option<_>>()?,
-                quality: slot("q")?,
-                time: slot("t")?,
-            })
+                values: point.values.iter().map(|path| slot(path)).collect(),
+                quality: slot("q"),
+                time: slot("t"),
+            }
         };
-        Self(points.iter().filter_map(bound).collect())
+        Self(points.iter().map(bound).collect())
     }
 }
 
@@ -133,8 +136,9 @@ fn members(points: &[Point], constraint: &str) -> Vec<String> {
 /// What is common to all of the device: mode, health.
 fn common_node(relay: &Relay) -> LogicalNode {
     let mut plate = name_plate(&relay.name);
-    plate.extend([text("configRev", CONFIGURATION), text("ldNs", NAME_SPACE)]);
+    plate.push(text("configRev", CONFIGURATION));
     let mut node = LogicalNode::new("LLN0", plate);
+    node.put("EX", Node::structure("NamPlt", vec![text("ldNs", NAME_SPACE)]));
     node.status("Mod", Source::Mode, "stVal", ENUMERATED);
     node.status_only("Mod");
     node.status("Health", Source::Health, "stVal", ENUMERATED);
@@ -193,7 +197,10 @@ fn show_settings(node: &mut LogicalNode, function: &Function) {
     match function {
         Function::Overcurrent { settings, .. } => {
             node.amount("StrVal", settings.pick_up_a, AMPERE);
-            if let Timing::Definite(delay) = settings.timing {
+            // PIOC, which has none, is not delayed.
+            if let Timing::Definite(delay) = settings.timing
+                && !delay.is_zero()
+            {
                 node.delay("OpDlTmms", delay);
             }
         }
@@ -275,6 +282,7 @@ elements:
   f>: {function: frequency, stream: s01, pick_up: 51 Hz, side: over, delay: 100 ms}
   I>: {function: overcurrent, stream: s01, pick_up: 400 A, curve: iec-very-inverse, k: 0.5}
   I>>: {function: overcurrent, stream: s01, pick_up: 4 kA, delay: 0 ms}
+  IE>: {function: overcurrent, stream: s01, pick_up: 40 A, delay: 500 ms}
   BF: {function: breaker_failure, stream: s01, breaker: Q0, pick_up: 20 A, retrip_delay: 50 ms, backup_delay: 150 ms}
 trips:
   breakers: {Q0: [I>]}
@@ -292,12 +300,13 @@ trips:
             "ULPTUV1$ST$Str$general",
             "fHPTOF1$ST$Op$general",
             "IHPTOC1$ST$Str$dirGeneral",
-            "IHHPIOC1$SP$OpDlTmms$setVal",
+            "IHHPIOC1$SP$StrVal$setMag$f",
+            "IEHPTOC1$SP$OpDlTmms$setVal",
             "BFRBRF1$ST$OpEx$general",
             "Q0PTRC1$ST$Tr$q",
             "s01MMXU1$MX$PhV$phsC$cVal$ang$f",
             "s01MMXU1$CF$Hz$units$SIUnit",
-            "LLN0$DC$NamPlt$ldNs",
+            "LLN0$EX$NamPlt$ldNs",
             "LPHD1$DC$PhyNam$vendor",
         ] {
             assert!(server.model().slot(item).is_some(), "{item}");
@@ -305,17 +314,21 @@ trips:
         let text = |item| server.model().value(server.model().slot(item).expect("it is there"));
         let name = Value::VisibleString("U<".to_owned());
         assert_eq!(text("ULPTUV1$DC$NamPlt$d"), Some(&name));
-        // An inverse time is no delay.
-        assert_eq!(server.model().slot("IHPTOC1$SP$OpDlTmms$setVal"), None);
+        // An inverse time is no delay, and PIOC has none; the name space is of another constraint.
+        for item in
+            ["IHPTOC1$SP$OpDlTmms$setVal", "IHHPIOC1$SP$OpDlTmms$setVal", "LLN0$DC$NamPlt$ldNs"]
+        {
+            assert_eq!(server.model().slot(item), None, "{item}");
+        }
     }
 
     #[test]
     fn every_data_object_that_changes_is_filled() {
         let live = Live::new(&relay(), CommonTime::ZERO, 0);
         let (server, bindings) = server(&relay(), &live);
-        // Of 5 elements two each, of the stream 9, of the breaker one, of the device 4; a behaviour
+        // Of 6 elements two each, of the stream 9, of the breaker one, of the device 4; a behaviour
         // for each node but that of the host.
-        assert_eq!(bindings.0.len(), 10 + 9 + 1 + 4 + 8);
+        assert_eq!(bindings.0.len(), 12 + 9 + 1 + 4 + 9);
         for (slot, value) in bindings.values(&live) {
             assert_eq!(server.model().value(slot), Some(&value));
         }
