@@ -31,7 +31,7 @@ struct Bound {
 }
 
 /// Where the values of a model come from.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Bindings(Vec<Bound>);
 
 impl Bindings {
