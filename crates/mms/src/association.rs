@@ -97,7 +97,9 @@ impl Association {
 
     pub(crate) fn sent(&mut self, octets: usize, now: Duration) {
         self.waiting.drain(..octets.min(self.waiting.len()));
-        self.progress = now;
+        if octets > 0 {
+            self.progress = now;
+        }
     }
 
     /// Whether more may be received: all that came was looked at, or waits for its end.

@@ -126,6 +126,7 @@ fn who_asks_and_does_not_read_is_not_answered_further_and_then_cut_off() {
     }
     let waiting = server.waiting(client).len();
     assert!(waiting <= WAITING_MAX, "{waiting}");
+    server.sent(client, 0, at_ms(9_000));
     assert!(!server.is_over(client, at_ms(9_000)) && server.is_over(client, at_ms(10_100)));
     // One that reads on, however slowly, gets it all.
     server.sent(client, 100, at_ms(9_000));
