@@ -15,7 +15,7 @@ use crate::control_block::{
     OPT_DATA_SET, OPT_REASON, OPT_SEQUENCE, OPT_TIME, OPTIONAL_BITS, TRIGGER_BITS, boolean, number,
     reference,
 };
-use crate::model::{Model, Trigger};
+use crate::model::{DataSet, Model, Trigger};
 
 /// Shortest integrity period, ms: a bound on what one client can ask of the host.
 const INTEGRITY_MS_MIN: u32 = 100;
@@ -26,8 +26,8 @@ const BUFFER_MS_MAX: u32 = 3_600_000;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Choices {
     pub(crate) id: String,
-    /// As `LLN0$Status`.
-    pub(crate) data_set: Option<String>,
+    /// Its place among those of the model.
+    data_set: Option<usize>,
     pub(crate) conf_rev: u32,
     pub(crate) options: Bits,
     buffer_ms: u32,
@@ -55,7 +55,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// The block at an item (`LLN0$RP$urcbStatus01`), whose variable [`control_block`] made.
+    /// The block at an item (`LLN0$RP$urcbStatus01`), whose variable [`control_block`] made; nothing
+    /// where there is no such item or data set.
     ///
     /// [`control_block`]: crate::control_block()
     pub(crate) fn new(model: &Model, item: &str, data_set: &str) -> Option<Self> {
@@ -63,7 +64,7 @@ impl Report {
         let options = [OPT_SEQUENCE, OPT_TIME, OPT_REASON, OPT_DATA_SET, OPT_CONF_REV];
         let configured = Choices {
             id: format!("{}/{item}", model.domain),
-            data_set: Some(data_set.to_owned()),
+            data_set: Some(model.data_set(data_set)?),
             conf_rev: 1,
             options: Bits::of(&options),
             buffer_ms: 0,
@@ -90,10 +91,10 @@ impl Report {
     }
 
     /// Values of its attributes, in their order.
-    pub(crate) fn values(&self, domain: &str) -> [Value; 11] {
+    pub(crate) fn values(&self, model: &Model) -> [Value; 11] {
         let number = |number: u32| Value::Unsigned(number.into(), Width::Bits32);
         let chosen = &self.chosen;
-        let data_set = chosen.data_set.as_ref().map(|name| format!("{domain}/{name}"));
+        let data_set = self.data_set(model).map(|set| format!("{}/{}", model.domain, set.name));
         Attribute::ALL.map(|attribute| match attribute {
             Attribute::RptId => Value::VisibleString(chosen.id.clone()),
             Attribute::RptEna => Value::Boolean(self.is_enabled),
@@ -107,6 +108,11 @@ impl Report {
             Attribute::IntgPd => number(chosen.integrity_ms),
             Attribute::Gi => Value::Boolean(self.is_interrogated),
         })
+    }
+
+    /// What it tells of.
+    pub(crate) fn data_set<'m>(&self, model: &'m Model) -> Option<&'m DataSet> {
+        self.chosen.data_set.map(|place| &model.data_sets[place])
     }
 
     /// Whose it is, until that client gives it back or leaves.
@@ -181,9 +187,7 @@ impl Report {
     }
 
     fn enable(&mut self, wanted: bool, now: Duration, model: &Model) -> Result<(), AccessError> {
-        let set = self.chosen.data_set.as_ref().and_then(|name| model.data_set(name));
-        let set = set.filter(|_| wanted);
-        match set {
+        match self.data_set(model).filter(|_| wanted) {
             Some(_) if self.is_enabled => return Ok(()),
             None if wanted => return Err(AccessError::TemporarilyUnavailable),
             Some(set) => {
@@ -226,10 +230,15 @@ impl Report {
             Trigger::Data => self.chosen.triggers.has(BIT_DATA),
             Trigger::Quality => self.chosen.triggers.has(BIT_QUALITY),
         };
-        let set = self.chosen.data_set.as_ref().and_then(|name| model.data_set(name));
-        let members = set.filter(|_| self.is_enabled && is_wanted).map(|set| &set.members[..]);
+        let members = self
+            .data_set(model)
+            .filter(|_| self.is_enabled && is_wanted)
+            .map(|set| &set.members[..]);
         let members = members.unwrap_or_default().iter().enumerate();
-        members.filter(|(_, each)| each.slots.contains(&slot)).map(|(place, _)| place).collect()
+        members
+            .filter(|(_, each)| each.node.slots.contains(&slot))
+            .map(|(place, _)| place)
+            .collect()
     }
 
     /// A value is about to change: what waits with an older change of the same member goes first.
@@ -286,7 +295,7 @@ impl Choices {
         } else {
             let own = text.strip_prefix(&model.domain).and_then(|rest| rest.strip_prefix('/'));
             let set = own.and_then(|name| model.data_set(name));
-            Some(set.ok_or(AccessError::ValueInvalid)?.name.clone())
+            Some(set.ok_or(AccessError::ValueInvalid)?)
         };
         if chosen != self.data_set {
             self.conf_rev = self.conf_rev.wrapping_add(1).max(1);

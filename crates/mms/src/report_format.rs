@@ -8,7 +8,7 @@ use crate::control_block::{
     Bits, OPT_CONF_REV, OPT_DATA_SET, OPT_REASON, OPT_REFERENCE, OPT_SEGMENTATION, OPT_SEQUENCE,
     OPT_TIME, OPTIONAL_BITS, TRIGGER_BITS,
 };
-use crate::model::{Member, Model};
+use crate::model::{DataSet, Member, Model};
 use crate::report::Report;
 
 /// Octets of a report beside its members: heads of all layers, two references, numbers.
@@ -26,8 +26,7 @@ const DAY_MS: u64 = 86_400_000;
 struct Common<'r> {
     report: &'r Report,
     domain: &'r str,
-    /// How many members the data set has.
-    members: usize,
+    set: &'r DataSet,
     realtime_ns: u64,
 }
 
@@ -47,18 +46,16 @@ pub(crate) fn segments(
     realtime_ns: u64,
     pdu_octets_max: usize,
 ) -> Vec<Vec<u8>> {
-    let Some(set) = report.chosen.data_set.as_ref().and_then(|name| model.data_set(name)) else {
-        return Vec::new();
-    };
+    let Some(set) = report.data_set(model) else { return Vec::new() };
     let room = pdu_octets_max.saturating_sub(HEAD_OCTETS + set.members.len() / 8);
     let with_reference = report.chosen.options.has(OPT_REFERENCE);
     let mut groups: Vec<Vec<Included<'_>>> = Vec::new();
     let mut used = 0;
     for (place, (member, reason)) in set.members.iter().zip(reasons).enumerate() {
-        let Some(node) = model.find(&member.item).filter(|_| *reason != Bits::default()) else {
+        if *reason == Bits::default() {
             continue;
-        };
-        let value = encoded(|writer| model.write(node, writer));
+        }
+        let value = encoded(|writer| model.write(&member.node, writer));
         let reference = if with_reference { model.domain.len() + member.item.len() } else { 0 };
         let octets = value.len() + reference + MEMBER_OCTETS;
         if octets > room {
@@ -74,8 +71,8 @@ pub(crate) fn segments(
             group.push(Included { place, member, reason: *reason, value });
         }
     }
-    let (count, domain, members) = (groups.len(), &model.domain[..], set.members.len());
-    let common = Common { report, domain, members, realtime_ns };
+    let (count, domain) = (groups.len(), &model.domain[..]);
+    let common = Common { report, domain, set, realtime_ns };
     let segment = |(number, group): (usize, &Vec<Included<'_>>)| {
         let place = (count > 1).then_some((number, number + 1 < count));
         encoded(|writer| common.write(group, place, writer))
@@ -106,7 +103,7 @@ impl Common<'_> {
                 Value::VisibleString(reference).write(Form::Ordinary, writer);
             }
         }
-        inclusion(group, self.members).write(Form::Ordinary, writer);
+        inclusion(group, self.set.members.len()).write(Form::Ordinary, writer);
         let head = self.head(options, segment);
         head.iter().rev().for_each(|value| value.write(Form::Ordinary, writer));
     }
@@ -122,8 +119,7 @@ impl Common<'_> {
             head.push(binary_time(self.realtime_ns));
         }
         if options.has(OPT_DATA_SET) {
-            let name = report.chosen.data_set.as_deref().unwrap_or_default();
-            head.push(Value::VisibleString(format!("{}/{name}", self.domain)));
+            head.push(Value::VisibleString(format!("{}/{}", self.domain, self.set.name)));
         }
         if options.has(OPT_CONF_REV) {
             head.push(Value::Unsigned(report.chosen.conf_rev.into(), Width::Bits32));

@@ -42,7 +42,8 @@ pub struct Server {
 
 impl Server {
     /// A server without clients. Control blocks of reports are given by their items, as
-    /// `LLN0$RP$urcbStatus01`, each with the data set that it has at first.
+    /// `LLN0$RP$urcbStatus01`, each with the data set that it has at first. Those that are not in the model
+    /// are left out.
     #[must_use]
     pub fn new(identity: Identity, model: Model, control_blocks: &[(String, String)]) -> Self {
         let mut reports: Vec<_> = control_blocks
@@ -159,6 +160,9 @@ impl Server {
         let octets_max = association.pdu_octets_max();
         let segments =
             report_format::segments(report, reasons, &self.model, now.realtime_ns, octets_max);
+        if segments.is_empty() {
+            return;
+        }
         for values in segments {
             let fits = association.send(now.own, |writer| {
                 writer.octets(&values);
@@ -173,7 +177,7 @@ impl Server {
     /// Shows the attributes of a control block as they are now.
     fn publish(&mut self, number: usize) {
         let report = &self.reports[number];
-        for (place, value) in report.values(&self.model.domain).into_iter().enumerate() {
+        for (place, value) in report.values(&self.model).into_iter().enumerate() {
             self.model.set(report.slot + place, value);
         }
     }
@@ -214,12 +218,12 @@ impl Server {
     }
 
     fn confirmed(&mut self, client: Client, invoke: u32, request: &Request<'_>, now: Now) {
-        let results = match request {
+        let written = match request {
             Request::Write { what, data } => {
                 let data: Vec<_> = data.elements().collect();
                 self.write(client, what, &data, now)
             }
-            _ => Vec::new(),
+            _ => Ok(Vec::new()),
         };
         let Some(association) = &mut self.clients[client.0] else { return };
         let octets_max = association.pdu_octets_max();
@@ -241,12 +245,9 @@ impl Server {
                 }
                 Request::ListAttributes(name) => service::list_attributes(model, *name, writer),
                 Request::Read { what, with_specification } => {
-                    service::read(model, what, *with_specification, writer)
+                    service::read(model, what, *with_specification, octets_max, writer)
                 }
-                Request::Write { .. } => {
-                    service::written(&results, writer);
-                    Ok(())
-                }
+                Request::Write { .. } => written.map(|results| service::written(&results, writer)),
             };
             match outcome {
                 Ok(()) => answer::confirmed(writer, invoke),
@@ -265,12 +266,12 @@ impl Server {
         what: &Access<'_>,
         data: &[iec61850::wire::Data<'_>],
         now: Now,
-    ) -> Vec<Result<(), AccessError>> {
+    ) -> Result<Vec<Result<(), AccessError>>, ServiceError> {
         let variables = match what {
             Access::Variables(variables) => variables,
             Access::List(name) => {
-                let members = service::list(&self.model, *name).map_or(1, |items| items.len());
-                return vec![Err(AccessError::Denied); members];
+                let set = service::list(&self.model, *name).ok_or(ServiceError::NOT_THERE)?;
+                return Ok(vec![Err(AccessError::Denied); set.members.len()]);
             }
         };
         let mut results = Vec::with_capacity(variables.len());
@@ -285,7 +286,7 @@ impl Server {
                 }
             });
         }
-        results
+        Ok(results)
     }
 
     fn write_attribute(

@@ -1,12 +1,12 @@
 //! Control blocks of reports: who gets them, what they say, and when.
 
 use iec61850::wire::{Value, Width};
-use mms::{Client, Server};
+use mms::{Client, Identity, Model, Node, Server, Trigger, Type, control_block};
 use proptest::prelude::*;
 
 use crate::client::{
-    associated, associated_with, at_ms, read, report, server, server_of, take, unwrapped, write,
-    written,
+    DOMAIN, associated, associated_with, at_ms, read, report, server, server_of, take, unwrapped,
+    write, written,
 };
 
 const TEMPORARILY_UNAVAILABLE: u8 = 2;
@@ -302,6 +302,32 @@ fn a_report_that_one_pdu_does_not_hold_comes_in_segments() {
         }
     }
     assert!(segments.len() > 1 && included == [1; MEMBERS], "{included:?}");
+}
+
+#[test]
+fn a_report_that_no_pdu_holds_takes_no_number() {
+    let text = |number: usize| {
+        let value = Value::VisibleString("x".repeat(250));
+        Node::leaf(format!("d{number}"), Type::VisibleString(255), value, Trigger::Data)
+    };
+    let small = Node::leaf("s", Type::Boolean, Value::Boolean(false), Trigger::Data);
+    let large = Node::structure("L", (0..4).map(text).collect());
+    let block = Node::structure("RP", vec![control_block("urcb01")]);
+    let set = ("LLN0$Status".to_owned(), vec!["LLN0$L".to_owned(), "LLN0$s".to_owned()]);
+    let model =
+        Model::new(DOMAIN, vec![Node::structure("LLN0", vec![large, small, block])], vec![set]);
+    let block = (BLOCK.to_owned(), "LLN0$Status".to_owned());
+    let mut server = Server::new(Identity::default(), model, &[block]);
+    let client = associated_with(&mut server, at_ms(0), 1024);
+    switch(&mut server, client, 0, "RptEna", true).unwrap();
+    let mut numbers = |item, value| {
+        let slot = server.model().slot(item).unwrap();
+        server.update(&[(slot, value)], at_ms(1));
+        let pdus = unwrapped(&take(&mut server, client, at_ms(1)));
+        pdus.iter().map(|pdu| report(pdu)[2].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers("LLN0$L$d0", Value::VisibleString(String::new())), []);
+    assert_eq!(numbers("LLN0$s", Value::Boolean(true)), [Value::Unsigned(0, Width::Bits8)]);
 }
 
 proptest! {
