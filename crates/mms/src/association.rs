@@ -190,7 +190,7 @@ impl Association {
                 let (syntax, pdu) = contexts.decode(user_data)?;
                 let begin = tsdu.len() - user_data.len() + pdu.at();
                 match syntax {
-                    Syntax::Mms => Ok(Some(begin..begin + pdu.rest.len())),
+                    Syntax::Mms => Ok(Some(begin..begin + pdu.rest().len())),
                     // Sent without a session PDU of its own, these end the association as well.
                     Syntax::Acse => self.end_by(pdu, now).map(|()| None),
                 }

@@ -174,7 +174,7 @@ fn read(mut value: Reader<'_>) -> Result<Request<'_>, WireError> {
 
 fn write(mut value: Reader<'_>) -> Result<Request<'_>, WireError> {
     let what = access(&mut value)?;
-    let data = AllData::decode(value.value(0xa0, "listOfData")?.rest)?;
+    let data = AllData::decode(value.value(0xa0, "listOfData")?.rest())?;
     Ok(Request::Write { what, data })
 }
 

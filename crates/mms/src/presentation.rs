@@ -78,10 +78,10 @@ pub(crate) fn connect(octets: &[u8]) -> Result<Connect<'_>, WireError> {
         while let Some(tag) = member.tag() {
             let value = member.any("normal mode parameters")?;
             match tag {
-                CALLED_SELECTOR if value.rest.len() > SELECTOR_OCTETS_MAX => {
-                    return Err(value.error(Fault::Length { octets: value.rest.len() }));
+                CALLED_SELECTOR if value.rest().len() > SELECTOR_OCTETS_MAX => {
+                    return Err(value.error(Fault::Length { octets: value.rest().len() }));
                 }
-                CALLED_SELECTOR => called = Some(value.rest),
+                CALLED_SELECTOR => called = Some(value.rest()),
                 CONTEXT_DEFINITIONS => definitions = Some(value),
                 FULLY_ENCODED_DATA => data = Some(value),
                 _ => {}
@@ -98,7 +98,7 @@ pub(crate) fn connect(octets: &[u8]) -> Result<Connect<'_>, WireError> {
         }
         let mut definition = definitions.value(SEQUENCE, "context definition")?;
         let number = definition.value(INTEGER, "context identifier")?.int32u()?;
-        let name = definition.value(OBJECT_IDENTIFIER, "abstract syntax")?.rest;
+        let name = definition.value(OBJECT_IDENTIFIER, "abstract syntax")?.rest();
         let known = if name == ACSE {
             Some(&mut acse)
         } else if name == MMS {

@@ -130,7 +130,7 @@ pub(crate) fn unwrapped(mut stream: &[u8]) -> Vec<Vec<u8>> {
             let mut outer = Reader::new("", &tsdu[4..], 0);
             let mut list = outer.value(0x61, "").unwrap().value(0x30, "").unwrap();
             list.value(2, "").unwrap();
-            pdus.push(list.value(0xa0, "").unwrap().rest.to_vec());
+            pdus.push(list.value(0xa0, "").unwrap().rest().to_vec());
             tsdu.clear();
         }
         stream = &stream[length..];
@@ -157,8 +157,8 @@ pub(crate) fn ask(
     let mut reader = Reader::new("", answer, 0);
     let (tag, mut inner) = (reader.tag().unwrap(), reader.any("").unwrap());
     let number = inner.any("").unwrap();
-    assert_eq!(number.rest, [7], "{tag:02x} {answer:02x?}");
-    inner.rest.to_vec()
+    assert_eq!(number.rest(), [7], "{tag:02x} {answer:02x?}");
+    inner.rest().to_vec()
 }
 
 pub(crate) fn domain_name(writer: &mut Writer<'_>, item: &str) {
@@ -185,7 +185,7 @@ pub(crate) fn read(server: &mut Server, client: Client, item: &str) -> Vec<u8> {
         writer.close(0xa4, writer.begin());
     });
     let mut outer = Reader::new("", &answer, 0);
-    outer.value(0xa4, "").unwrap().value(0xa1, "").unwrap().rest.to_vec()
+    outer.value(0xa4, "").unwrap().value(0xa1, "").unwrap().rest().to_vec()
 }
 
 fn write_request(writer: &mut Writer<'_>, item: &str, value: &Value) {
@@ -224,7 +224,7 @@ pub(crate) fn write(
 pub(crate) fn report(pdu: &[u8]) -> Vec<Value> {
     let mut outer = Reader::new("", pdu, 0);
     let mut report = outer.value(0xa3, "").unwrap().value(0xa0, "").unwrap();
-    assert_eq!(report.value(0xa1, "").unwrap().rest, [0x80, 3, b'R', b'P', b'T']);
-    let values = AllData::decode(report.value(0xa0, "").unwrap().rest).unwrap();
+    assert_eq!(report.value(0xa1, "").unwrap().rest(), [0x80, 3, b'R', b'P', b'T']);
+    let values = AllData::decode(report.value(0xa0, "").unwrap().rest()).unwrap();
     values.elements().map(Data::to_value).collect()
 }
