@@ -8,7 +8,9 @@ use substation::settings::{Element, Function, Relay};
 
 use super::live::{Live, Source};
 use super::names::{self, Names};
-use super::nodes::{ENUMERATED, LogicalNode, Point, REVISION, VENDOR, name_plate, text};
+use super::nodes::{
+    ENUMERATED, GENERAL, LogicalNode, Point, REVISION, STATUS, VENDOR, name_plate, text,
+};
 
 /// The edition that names and types of nodes are of.
 const NAME_SPACE: &str = "IEC 61850-7-4:2007B";
@@ -81,7 +83,7 @@ pub(super) fn server(relay: &Relay, live: &Live) -> (Server, Bindings) {
     }
     for (number, name) in relay.protection.trips.elements_by_breaker.keys().enumerate() {
         let mut trip = LogicalNode::new(names.node(name, "PTRC"), name_plate(name));
-        trip.status("Tr", Source::Trip(number), "general", Type::Boolean);
+        trip.status("Tr", Source::Trip(number), GENERAL, Type::Boolean);
         nodes.push(trip);
         if live.has_position(number) {
             let mut switch = LogicalNode::new(names.node(name, "CSWI"), name_plate(name));
@@ -139,9 +141,9 @@ fn common_node(relay: &Relay) -> LogicalNode {
     plate.push(text("configRev", CONFIGURATION));
     let mut node = LogicalNode::new("LLN0", plate);
     node.put("EX", Node::structure("NamPlt", vec![text("ldNs", NAME_SPACE)]));
-    node.status("Mod", Source::Mode, "stVal", ENUMERATED);
+    node.status("Mod", Source::Mode, STATUS, ENUMERATED);
     node.status_only("Mod");
-    node.status("Health", Source::Health, "stVal", ENUMERATED);
+    node.status("Health", Source::Health, STATUS, ENUMERATED);
     node
 }
 
@@ -150,8 +152,8 @@ fn device_node() -> LogicalNode {
     let mut node = LogicalNode::bare("LPHD1");
     let plate = [name_plate(""), vec![text("model", "qcrelay")]].concat();
     node.put("DC", Node::structure("PhyNam", plate));
-    node.status("PhyHealth", Source::HostHealth, "stVal", ENUMERATED);
-    node.status("Proxy", Source::NoProxy, "stVal", Type::Boolean);
+    node.status("PhyHealth", Source::HostHealth, STATUS, ENUMERATED);
+    node.status("Proxy", Source::NoProxy, STATUS, Type::Boolean);
     node
 }
 
@@ -169,7 +171,7 @@ fn element_node(names: &mut Names, name: &str, element: &Element, number: usize)
     let mut node = LogicalNode::new(names.node(name, class(&element.function)), name_plate(name));
     let (start, operate) = (Source::Start(number), Source::Operate(number));
     let act = |node: &mut LogicalNode, object, source| {
-        node.status(object, source, "general", Type::Boolean);
+        node.status(object, source, GENERAL, Type::Boolean);
     };
     match &element.function {
         // It trips its own breaker again, then those round it.
@@ -177,12 +179,12 @@ fn element_node(names: &mut Names, name: &str, element: &Element, number: usize)
             act(&mut node, "OpIn", start);
             act(&mut node, "OpEx", operate);
         }
-        Function::FuseFailure(_) => node.status("FuFail", operate, "stVal", Type::Boolean),
-        Function::SynchroCheck(_) => node.status("Rel", operate, "stVal", Type::Boolean),
+        Function::FuseFailure(_) => node.status("FuFail", operate, STATUS, Type::Boolean),
+        Function::SynchroCheck(_) => node.status("Rel", operate, STATUS, Type::Boolean),
         Function::Reclosing(_) => act(&mut node, "Op", operate),
         Function::PowerSwing(_) => {
             node.start("Str", start);
-            node.status("BlkZn", operate, "stVal", Type::Boolean);
+            node.status("BlkZn", operate, STATUS, Type::Boolean);
         }
         _ => {
             node.start("Str", start);
