@@ -53,7 +53,7 @@ fn associate(mut aarq: Reader<'_>) -> Result<Apdu<'_>, WireError> {
         match tag {
             CONTEXT_NAME => {
                 let name = value.value(OBJECT_IDENTIFIER, "application context name")?;
-                is_mms = name.rest == MMS_CONTEXT;
+                is_mms = name.rest() == MMS_CONTEXT;
             }
             USER_INFORMATION => information = Some(value),
             _ => {}

@@ -3,7 +3,7 @@
 
 use iec61850::wire::ber::Writer;
 
-use crate::pdu::{Initiate, Name, Reject};
+use crate::pdu::{Initiate, Reject};
 
 const INTEGER: u8 = 2;
 const VISIBLE_STRING: u8 = 0x1a;
@@ -137,17 +137,12 @@ pub(crate) fn report(writer: &mut Writer<'_>) {
     writer.close(0xa3, writer.begin());
 }
 
-pub(crate) fn name(writer: &mut Writer<'_>, name: Name<'_>) {
-    match name {
-        Name::Server(item) => writer.field(0x80, item.as_bytes()),
-        Name::Association(item) => writer.field(0x82, item.as_bytes()),
-        Name::Domain(domain, item) => {
-            let mark = writer.mark();
-            writer.field(VISIBLE_STRING, item.as_bytes());
-            writer.field(VISIBLE_STRING, domain.as_bytes());
-            writer.close(0xa1, mark);
-        }
-    }
+/// The name of an object of a domain.
+pub(crate) fn name(writer: &mut Writer<'_>, domain: &str, item: &str) {
+    let mark = writer.mark();
+    writer.field(VISIBLE_STRING, item.as_bytes());
+    writer.field(VISIBLE_STRING, domain.as_bytes());
+    writer.close(0xa1, mark);
 }
 
 /// One name of a list of names.

@@ -2,13 +2,13 @@
 //!
 //! Everything is bounded: what is joined to one PDU, what waits to be sent, and the time that a client
 //! may take to associate or to read. What waits is bounded from two sides: no further PDU is looked
-//! at while more than [`PAUSE_OCTETS`] wait, and a client for whom reports heap up beyond
+//! at while more than [`PAUSE_OCTETS`] wait, and a client for whom reports would heap up beyond
 //! [`WAITING_OCTETS_MAX`] is cut off.
 
 use std::ops::Range;
 use std::time::Duration;
 
-use iec61850::wire::ber::{Reader, Writer};
+use iec61850::wire::ber::{Reader, Writer, encoded};
 use iec61850::wire::{Fault, WireError};
 
 use crate::acse::{self, Apdu};
@@ -30,6 +30,10 @@ const WAITING_OCTETS_MAX: usize = 1 << 20;
 /// Within so long a client must have associated, and must go on reading what is sent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A connection, by its place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Client(pub(crate) usize);
+
 /// A client's connection, from the first octet to the last.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Association {
@@ -41,7 +45,7 @@ pub(crate) struct Association {
     waiting: Vec<u8>,
     tpdu_octets_max: usize,
     pdu_octets_max: usize,
-    /// When the client last got on: it connected, associated or read.
+    /// When the client last got on: it connected, associated or read, or had nothing to read.
     progress: Duration,
 }
 
@@ -93,7 +97,9 @@ impl Association {
 
     pub(crate) fn sent(&mut self, octets: usize, now: Duration) {
         self.waiting.drain(..octets.min(self.waiting.len()));
-        self.progress = now;
+        if octets > 0 {
+            self.progress = now;
+        }
     }
 
     /// Whether more may be received: all that came was looked at, or waits for its end.
@@ -109,8 +115,7 @@ impl Association {
     pub(crate) fn is_stuck(&self, now: Duration) -> bool {
         let is_due = now.saturating_sub(self.progress) > PATIENCE;
         let is_associated = matches!(self.state, State::Associated(_));
-        self.waiting.len() > WAITING_OCTETS_MAX
-            || is_due && (!is_associated || !self.waiting.is_empty())
+        is_due && (!is_associated || !self.waiting.is_empty())
     }
 
     pub(crate) fn receive(&mut self, octets: &[u8]) {
@@ -137,7 +142,7 @@ impl Association {
             match step {
                 Ok(None) => break,
                 Ok(Some(received)) => found = received,
-                Err(_) => self.abort(),
+                Err(_) => self.abort(now),
             }
         }
         self.incoming.drain(..taken);
@@ -185,14 +190,14 @@ impl Association {
                 let (syntax, pdu) = contexts.decode(user_data)?;
                 let begin = tsdu.len() - user_data.len() + pdu.at();
                 match syntax {
-                    Syntax::Mms => Ok(Some(begin..begin + pdu.rest.len())),
+                    Syntax::Mms => Ok(Some(begin..begin + pdu.rest().len())),
                     // Sent without a session PDU of its own, these end the association as well.
-                    Syntax::Acse => self.end_by(pdu).map(|()| None),
+                    Syntax::Acse => self.end_by(pdu, now).map(|()| None),
                 }
             }
             (Spdu::Finish(user_data), State::Associated(contexts)) => {
                 match contexts.decode(user_data)? {
-                    (Syntax::Acse, pdu) => self.end_by(pdu)?,
+                    (Syntax::Acse, pdu) => self.end_by(pdu, now)?,
                     (Syntax::Mms, _) => return wrong(Fault::Range),
                 }
                 Ok(None)
@@ -224,7 +229,7 @@ impl Association {
             return Err(user_information.error(Fault::Range));
         }
         let (contexts, octets_max) = (connect.contexts, self.pdu_octets_max);
-        self.put(|writer| {
+        self.put(now, |writer| {
             if is_mms {
                 answer::initiate(writer, &proposed, octets_max);
             }
@@ -238,9 +243,9 @@ impl Association {
     }
 
     /// A PDU of ACSE on an association: it is over, and a release is answered.
-    fn end_by(&mut self, pdu: Reader<'_>) -> Result<(), WireError> {
+    fn end_by(&mut self, pdu: Reader<'_>, now: Duration) -> Result<(), WireError> {
         match (acse::decode(pdu)?, self.state) {
-            (Apdu::Release, State::Associated(contexts)) => self.put(|writer| {
+            (Apdu::Release, State::Associated(contexts)) => self.put(now, |writer| {
                 acse::released(writer);
                 contexts.wrap(Syntax::Acse, writer);
                 session::disconnect(writer);
@@ -253,11 +258,11 @@ impl Association {
     }
 
     /// Ends it without what a client would have to answer.
-    fn abort(&mut self) {
+    fn abort(&mut self, now: Duration) {
         if let State::Associated(contexts) = self.state {
-            self.put(|writer| {
+            self.put(now, |writer| {
                 acse::abort(writer);
-                contexts.wrap(Syntax::Acse, writer);
+                contexts.abort(writer);
                 session::abort(writer);
             });
         }
@@ -265,28 +270,40 @@ impl Association {
     }
 
     /// Sends a PDU of MMS; an error if it is larger than the client can take.
-    pub(crate) fn send(&mut self, write: impl FnOnce(&mut Writer<'_>)) -> Result<(), Fault> {
+    pub(crate) fn send(
+        &mut self,
+        now: Duration,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) -> Result<(), Fault> {
         let State::Associated(contexts) = self.state else { return Ok(()) };
-        let mut tsdu = Vec::new();
-        let mut writer = Writer::new(&mut tsdu);
-        write(&mut writer);
-        let octets = writer.mark() - writer.begin();
+        let mut octets = 0;
+        let tsdu = encoded(|writer| {
+            write(writer);
+            octets = writer.mark() - writer.begin();
+            contexts.wrap(Syntax::Mms, writer);
+            session::data(writer);
+        });
         if octets > self.pdu_octets_max {
             return Err(Fault::Length { octets });
         }
-        contexts.wrap(Syntax::Mms, &mut writer);
-        session::data(&mut writer);
-        writer.finish();
-        cotp::append(&mut self.waiting, &tsdu, self.tpdu_octets_max);
+        self.append(now, &tsdu);
         Ok(())
     }
 
     /// Sends a unit of the session layer.
-    fn put(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
-        let mut tsdu = Vec::new();
-        let mut writer = Writer::new(&mut tsdu);
-        write(&mut writer);
-        writer.finish();
-        cotp::append(&mut self.waiting, &tsdu, self.tpdu_octets_max);
+    fn put(&mut self, now: Duration, write: impl FnOnce(&mut Writer<'_>)) {
+        self.append(now, &encoded(write));
+    }
+
+    fn append(&mut self, now: Duration, tsdu: &[u8]) {
+        if self.waiting.is_empty() {
+            self.progress = now;
+        }
+        cotp::append(&mut self.waiting, tsdu, self.tpdu_octets_max);
+        if self.waiting.len() > WAITING_OCTETS_MAX {
+            // It is cut off with nothing more to say, for what it would miss it cannot know.
+            self.waiting = Vec::new();
+            self.state = State::Over;
+        }
     }
 }

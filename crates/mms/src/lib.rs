@@ -5,7 +5,8 @@
 //! has a file, from below: packets (`tpkt`, RFC 1006), transport (`cotp`, ISO 8073), session
 //! (ISO 8327), presentation (ISO 8823), association (`acse`, ISO 8650), requests and answers (`pdu`,
 //! `answer`, ISO 9506). An `association` runs one connection through them. The [`Model`] knows what
-//! there is, `report` when a client is told of a change, and the [`Server`] has them all.
+//! there is, `report` with its `control_block` when a client is told of a change, and the [`Server`]
+//! has them all.
 //!
 //! Clients are not trusted: what they send is decoded whole or refused, and what they can make a
 //! server hold is bounded. Nothing is encrypted and nobody is authenticated, as in most stations:
@@ -15,6 +16,7 @@
 mod acse;
 mod answer;
 mod association;
+mod control_block;
 mod cotp;
 mod model;
 mod pdu;
@@ -27,8 +29,9 @@ mod session;
 mod tpkt;
 mod types;
 
+pub use association::Client;
+pub use control_block::control_block;
 pub use model::{Model, Node, Trigger};
-pub use report::control_block;
-pub use server::{CLIENTS_MAX, Client, Now, Server};
+pub use server::{CLIENTS_MAX, Now, Server};
 pub use service::Identity;
 pub use types::Type;

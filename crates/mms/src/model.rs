@@ -109,7 +109,8 @@ pub(crate) struct DataSet {
 pub(crate) struct Member {
     /// As `PTOC1$ST$Op`.
     pub(crate) item: String,
-    pub(crate) slots: Range<usize>,
+    /// What it names, so that no report has to look for it.
+    pub(crate) node: Node,
 }
 
 /// A logical device with its values.
@@ -150,8 +151,8 @@ impl Model {
         model.variables.sort_unstable();
         model.lists.sort_unstable();
         let member = |item: String| {
-            let slots = model.find(&item)?.slots.clone();
-            Some(Member { item, slots })
+            let node = model.find(&item)?.clone();
+            Some(Member { item, node })
         };
         let read = |(name, items): (String, Vec<String>)| DataSet {
             name,
@@ -217,7 +218,8 @@ impl Model {
         node.write(&self.values, writer);
     }
 
-    pub(crate) fn data_set(&self, name: &str) -> Option<&DataSet> {
-        self.data_sets.iter().find(|set| set.name == name)
+    /// The place of a data set among all.
+    pub(crate) fn data_set(&self, name: &str) -> Option<usize> {
+        self.data_sets.iter().position(|set| set.name == name)
     }
 }

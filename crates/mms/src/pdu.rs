@@ -74,9 +74,9 @@ pub(crate) struct NameList<'a> {
 /// The name of an object, by whose it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Name<'a> {
-    Server(&'a str),
     Domain(&'a str, &'a str),
-    Association(&'a str),
+    /// Of the server or of the association, which have none.
+    Elsewhere,
 }
 
 /// Variables one by one, or by the list that they are in.
@@ -174,7 +174,7 @@ fn read(mut value: Reader<'_>) -> Result<Request<'_>, WireError> {
 
 fn write(mut value: Reader<'_>) -> Result<Request<'_>, WireError> {
     let what = access(&mut value)?;
-    let data = AllData::decode(value.value(0xa0, "listOfData")?.rest)?;
+    let data = AllData::decode(value.value(0xa0, "listOfData")?.rest())?;
     Ok(Request::Write { what, data })
 }
 
@@ -220,13 +220,12 @@ fn select<'a>(mut list: Reader<'a>, path: &mut Vec<&'a str>) -> Result<(), WireE
 fn name(mut value: Reader<'_>) -> Result<Name<'_>, WireError> {
     const FIELD: &str = "ObjectName";
     match value.tag() {
-        Some(0x80) => Ok(Name::Server(value.any(FIELD)?.text()?)),
+        Some(0x80 | 0x82) => value.any(FIELD)?.text().map(|_| Name::Elsewhere),
         Some(0xa1) => {
             let mut pair = value.any(FIELD)?;
             let domain = pair.value(VISIBLE_STRING, "domainId")?.text()?;
             Ok(Name::Domain(domain, pair.value(VISIBLE_STRING, "itemId")?.text()?))
         }
-        Some(0x82) => Ok(Name::Association(value.any(FIELD)?.text()?)),
         _ => Err(value.error(Fault::Range)),
     }
 }

@@ -10,6 +10,9 @@ use iec61850::wire::{Fault, WireError};
 /// Contexts that a client may propose; both are among the first of any.
 const CONTEXTS_MAX: usize = 16;
 
+/// A selector is at most so long (IEC 61850-8-1, presentation address).
+const SELECTOR_OCTETS_MAX: usize = 16;
+
 /// 2.2.1.0.1, the abstract syntax of ACSE.
 const ACSE: [u8; 4] = [0x52, 1, 0, 1];
 /// 1.0.9506.2.1, that of MMS.
@@ -24,6 +27,7 @@ const CALLED_SELECTOR: u8 = 0x82;
 const RESPONDING_SELECTOR: u8 = 0x83;
 const CONTEXT_DEFINITIONS: u8 = 0xa4;
 const CONTEXT_RESULTS: u8 = 0xa5;
+const ABORT_NORMAL_MODE: u8 = 0xa0;
 const FULLY_ENCODED_DATA: u8 = 0x61;
 const PDV_LIST: u8 = 0x30;
 const SINGLE_TYPE: u8 = 0xa0;
@@ -74,7 +78,10 @@ pub(crate) fn connect(octets: &[u8]) -> Result<Connect<'_>, WireError> {
         while let Some(tag) = member.tag() {
             let value = member.any("normal mode parameters")?;
             match tag {
-                CALLED_SELECTOR => called = Some(value.rest),
+                CALLED_SELECTOR if value.rest().len() > SELECTOR_OCTETS_MAX => {
+                    return Err(value.error(Fault::Length { octets: value.rest().len() }));
+                }
+                CALLED_SELECTOR => called = Some(value.rest()),
                 CONTEXT_DEFINITIONS => definitions = Some(value),
                 FULLY_ENCODED_DATA => data = Some(value),
                 _ => {}
@@ -91,7 +98,7 @@ pub(crate) fn connect(octets: &[u8]) -> Result<Connect<'_>, WireError> {
         }
         let mut definition = definitions.value(SEQUENCE, "context definition")?;
         let number = definition.value(INTEGER, "context identifier")?.int32u()?;
-        let name = definition.value(OBJECT_IDENTIFIER, "abstract syntax")?.rest;
+        let name = definition.value(OBJECT_IDENTIFIER, "abstract syntax")?.rest();
         let known = if name == ACSE {
             Some(&mut acse)
         } else if name == MMS {
@@ -144,6 +151,12 @@ impl Contexts {
         writer.unsigned(INTEGER, number.into(), 0);
         writer.close(PDV_LIST, mark);
         writer.close(FULLY_ENCODED_DATA, mark);
+    }
+
+    /// Makes the PDU of ACSE that `writer` has the user data of an abort (ARU PPDU, normal mode).
+    pub(crate) fn abort(self, writer: &mut Writer<'_>) {
+        self.wrap(Syntax::Acse, writer);
+        writer.close(ABORT_NORMAL_MODE, writer.begin());
     }
 
     /// The number of MMS, as ACSE repeats it beside what it carries.

@@ -2,153 +2,49 @@
 //! at a time says which changes of a data set it is told of, and when.
 //!
 //! Decides, and sends nothing: what is due comes out as the reasons for each member of the data set.
-//! A client that leaves gives its block back.
+//! A client that leaves gives its block back, and nothing that it chose outlives it.
 
 use std::time::Duration;
 
 use iec61850::wire::{Data, Value, Width};
 
 use crate::answer::AccessError;
-use crate::model::{Model, Node, Trigger};
-use crate::types::Type;
+use crate::association::Client;
+use crate::control_block::{
+    Attribute, BIT_DATA, BIT_INTEGRITY, BIT_INTERROGATION, BIT_QUALITY, Bits, OPT_CONF_REV,
+    OPT_DATA_SET, OPT_REASON, OPT_SEQUENCE, OPT_TIME, OPTIONAL_BITS, TRIGGER_BITS, boolean, number,
+    reference,
+};
+use crate::model::{DataSet, Model, Trigger};
 
 /// Shortest integrity period, ms: a bound on what one client can ask of the host.
 const INTEGRITY_MS_MIN: u32 = 100;
 /// Longest time for which changes are gathered, ms.
 const BUFFER_MS_MAX: u32 = 3_600_000;
-const REFERENCE_CHARACTERS: u8 = 129;
 
-/// Bits of `TrgOps`, and of the reason for inclusion, from the first on.
-pub(crate) const BIT_DATA: u8 = 1;
-pub(crate) const BIT_QUALITY: u8 = 2;
-pub(crate) const BIT_INTEGRITY: u8 = 4;
-pub(crate) const BIT_INTERROGATION: u8 = 5;
-pub(crate) const TRIGGER_BITS: u8 = 6;
-/// Bits of `OptFlds`.
-pub(crate) const OPT_SEQUENCE: u8 = 1;
-pub(crate) const OPT_TIME: u8 = 2;
-pub(crate) const OPT_REASON: u8 = 3;
-pub(crate) const OPT_DATA_SET: u8 = 4;
-pub(crate) const OPT_REFERENCE: u8 = 5;
-pub(crate) const OPT_CONF_REV: u8 = 8;
-pub(crate) const OPT_SEGMENTATION: u8 = 9;
-pub(crate) const OPTIONAL_BITS: u8 = 10;
-
-/// Bits by their number; the first of them is the highest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Bits(pub(crate) u16);
-
-impl Bits {
-    pub(crate) const fn of(numbers: &[u8]) -> Self {
-        let (mut bits, mut index) = (0, 0);
-        while index < numbers.len() {
-            bits |= 0x8000 >> numbers[index];
-            index += 1;
-        }
-        Self(bits)
-    }
-
-    pub(crate) const fn has(self, number: u8) -> bool {
-        self.0 & (0x8000 >> number) != 0
-    }
-
-    pub(crate) fn value(self, count: u8) -> Value {
-        let octets = usize::from(count.div_ceil(8));
-        Value::BitString(self.0.to_be_bytes()[..octets].into(), (octets * 8) as u8 - count)
-    }
-
-    /// Those of a bit string that has as many or fewer.
-    fn read(data: Data<'_>, count: u8) -> Result<Self, AccessError> {
-        let Data::BitString(bits) = data else { return Err(AccessError::TypeInconsistent) };
-        if bits.len() > usize::from(count) {
-            return Err(AccessError::TypeInconsistent);
-        }
-        let set: Vec<u8> = (0..count).filter(|n| bits.get((*n).into()) == Some(true)).collect();
-        Ok(Self::of(&set))
-    }
-}
-
-/// The attributes of a control block, in the order of their components.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Attribute {
-    RptId,
-    RptEna,
-    Resv,
-    DatSet,
-    ConfRev,
-    OptFlds,
-    BufTm,
-    SqNum,
-    TrgOps,
-    IntgPd,
-    Gi,
-}
-
-impl Attribute {
-    pub(crate) const ALL: [Self; 11] = [
-        Self::RptId,
-        Self::RptEna,
-        Self::Resv,
-        Self::DatSet,
-        Self::ConfRev,
-        Self::OptFlds,
-        Self::BufTm,
-        Self::SqNum,
-        Self::TrgOps,
-        Self::IntgPd,
-        Self::Gi,
-    ];
-
-    const fn name_and_type(self) -> (&'static str, Type) {
-        match self {
-            Self::RptId => ("RptID", Type::VisibleString(REFERENCE_CHARACTERS)),
-            Self::RptEna => ("RptEna", Type::Boolean),
-            Self::Resv => ("Resv", Type::Boolean),
-            Self::DatSet => ("DatSet", Type::VisibleString(REFERENCE_CHARACTERS)),
-            Self::ConfRev => ("ConfRev", Type::Unsigned(32)),
-            Self::OptFlds => ("OptFlds", Type::BitString(OPTIONAL_BITS)),
-            Self::BufTm => ("BufTm", Type::Unsigned(32)),
-            Self::SqNum => ("SqNum", Type::Unsigned(8)),
-            Self::TrgOps => ("TrgOps", Type::BitString(TRIGGER_BITS)),
-            Self::IntgPd => ("IntgPd", Type::Unsigned(32)),
-            Self::Gi => ("GI", Type::Boolean),
-        }
-    }
-}
-
-/// The variable of a control block, for the logical node that has it.
-#[must_use]
-pub fn control_block(name: &str) -> Node {
-    let leaf = |attribute: Attribute| {
-        let (name, kind) = attribute.name_and_type();
-        let value = match kind {
-            Type::Boolean => Value::Boolean(false),
-            Type::BitString(bits) => Bits::default().value(bits),
-            Type::VisibleString(_) => Value::VisibleString(String::new()),
-            _ => Value::Unsigned(0, Width::Bits32),
-        };
-        Node::leaf(name, kind, value, Trigger::None)
-    };
-    Node::structure(name, Attribute::ALL.map(leaf).into())
+/// What a client may choose of its reports.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Choices {
+    pub(crate) id: String,
+    /// Its place among those of the model.
+    data_set: Option<usize>,
+    pub(crate) conf_rev: u32,
+    pub(crate) options: Bits,
+    buffer_ms: u32,
+    triggers: Bits,
+    integrity_ms: u32,
 }
 
 /// A control block at work.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Report<C> {
+pub(crate) struct Report {
     /// Where its first attribute stands among the values.
     pub(crate) slot: usize,
-    pub(crate) id: String,
-    /// What `RptID` is while nobody gives one.
-    reference: String,
-    /// As `LLN0$Status`.
-    pub(crate) data_set: Option<String>,
-    pub(crate) conf_rev: u32,
-    pub(crate) options: Bits,
-    buffer_ms: u32,
+    /// What whoever takes the block finds.
+    configured: Choices,
+    pub(crate) chosen: Choices,
     pub(crate) sequence: u8,
-    triggers: Bits,
-    integrity_ms: u32,
-    owner: Option<C>,
+    owner: Option<Client>,
     is_enabled: bool,
     /// Why each member is to be reported.
     pending: Vec<Bits>,
@@ -158,61 +54,83 @@ pub(crate) struct Report<C> {
     is_interrogated: bool,
 }
 
-impl<C: Copy + PartialEq> Report<C> {
-    /// The block at an item (`LLN0$RP$urcbStatus01`), whose variable [`control_block`] made.
+impl Report {
+    /// The block at an item (`LLN0$RP$urcbStatus01`), whose variable [`control_block`] made; nothing
+    /// where there is no such item or data set.
+    ///
+    /// [`control_block`]: crate::control_block()
     pub(crate) fn new(model: &Model, item: &str, data_set: &str) -> Option<Self> {
         let slot = model.find(item)?.slots.start;
-        let reference = format!("{}/{item}", model.domain);
-        Some(Self {
-            slot,
-            id: reference.clone(),
-            reference,
-            data_set: Some(data_set.to_owned()),
+        let options = [OPT_SEQUENCE, OPT_TIME, OPT_REASON, OPT_DATA_SET, OPT_CONF_REV];
+        let configured = Choices {
+            id: format!("{}/{item}", model.domain),
+            data_set: Some(model.data_set(data_set)?),
             conf_rev: 1,
-            options: Bits::of(&[OPT_SEQUENCE, OPT_TIME, OPT_REASON, OPT_DATA_SET, OPT_CONF_REV]),
+            options: Bits::of(&options),
             buffer_ms: 0,
-            sequence: 0,
             triggers: Bits::of(&[BIT_DATA, BIT_QUALITY, BIT_INTEGRITY, BIT_INTERROGATION]),
             integrity_ms: 0,
+        };
+        Some(Self::idle(slot, configured))
+    }
+
+    /// A block that nobody holds.
+    fn idle(slot: usize, configured: Choices) -> Self {
+        Self {
+            slot,
+            chosen: configured.clone(),
+            configured,
+            sequence: 0,
             owner: None,
             is_enabled: false,
             pending: Vec::new(),
             due: None,
             integrity_due: None,
             is_interrogated: false,
-        })
+        }
     }
 
     /// Values of its attributes, in their order.
-    pub(crate) fn values(&self, domain: &str) -> [Value; 11] {
+    pub(crate) fn values(&self, model: &Model) -> [Value; 11] {
         let number = |number: u32| Value::Unsigned(number.into(), Width::Bits32);
-        let data_set = self.data_set.as_ref().map(|name| format!("{domain}/{name}"));
+        let chosen = &self.chosen;
+        let data_set = self.data_set(model).map(|set| format!("{}/{}", model.domain, set.name));
         Attribute::ALL.map(|attribute| match attribute {
-            Attribute::RptId => Value::VisibleString(self.id.clone()),
+            Attribute::RptId => Value::VisibleString(chosen.id.clone()),
             Attribute::RptEna => Value::Boolean(self.is_enabled),
             Attribute::Resv => Value::Boolean(self.owner.is_some()),
             Attribute::DatSet => Value::VisibleString(data_set.clone().unwrap_or_default()),
-            Attribute::ConfRev => number(self.conf_rev),
-            Attribute::OptFlds => self.options.value(OPTIONAL_BITS),
-            Attribute::BufTm => number(self.buffer_ms),
+            Attribute::ConfRev => number(chosen.conf_rev),
+            Attribute::OptFlds => chosen.options.value(OPTIONAL_BITS),
+            Attribute::BufTm => number(chosen.buffer_ms),
             Attribute::SqNum => Value::Unsigned(self.sequence.into(), Width::Bits8),
-            Attribute::TrgOps => self.triggers.value(TRIGGER_BITS),
-            Attribute::IntgPd => number(self.integrity_ms),
+            Attribute::TrgOps => chosen.triggers.value(TRIGGER_BITS),
+            Attribute::IntgPd => number(chosen.integrity_ms),
             Attribute::Gi => Value::Boolean(self.is_interrogated),
         })
     }
 
+    /// What it tells of.
+    pub(crate) fn data_set<'m>(&self, model: &'m Model) -> Option<&'m DataSet> {
+        self.chosen.data_set.map(|place| &model.data_sets[place])
+    }
+
+    /// Whose it is, until that client gives it back or leaves.
+    pub(crate) const fn owner(&self) -> Option<Client> {
+        self.owner
+    }
+
     /// Who gets its reports.
-    pub(crate) fn receiver(&self) -> Option<C> {
+    pub(crate) fn receiver(&self) -> Option<Client> {
         self.owner.filter(|_| self.is_enabled)
     }
 
-    /// A client writes an attribute.
+    /// A client writes an attribute, and so takes a block that nobody holds.
     pub(crate) fn write(
         &mut self,
         attribute: Attribute,
         data: Data<'_>,
-        client: C,
+        client: Client,
         now: Duration,
         model: &Model,
     ) -> Result<(), AccessError> {
@@ -223,51 +141,57 @@ impl<C: Copy + PartialEq> Report<C> {
         if self.is_enabled && !matches!(attribute, Attribute::RptEna | Attribute::Gi) {
             return Err(TemporarilyUnavailable);
         }
+        let chosen = &mut self.chosen;
         match attribute {
-            Attribute::RptEna => self.enable(boolean(data)?, client, now, model)?,
-            Attribute::Resv => self.owner = boolean(data)?.then_some(client),
+            Attribute::RptEna => {
+                let wanted = boolean(data)?;
+                self.enable(wanted, now, model)?;
+                // Who ends what was never begun takes nothing.
+                if !wanted {
+                    return Ok(());
+                }
+            }
+            Attribute::Resv => {
+                if !boolean(data)? {
+                    self.free();
+                    return Ok(());
+                }
+            }
             Attribute::Gi => {
                 let wanted = boolean(data)?;
-                if wanted && !(self.is_enabled && self.triggers.has(BIT_INTERROGATION)) {
+                if wanted && !(self.is_enabled && chosen.triggers.has(BIT_INTERROGATION)) {
                     return Err(TemporarilyUnavailable);
                 }
                 self.is_interrogated = wanted;
+                return Ok(());
             }
             Attribute::RptId => {
                 let text = reference(data)?;
-                self.id = if text.is_empty() { self.reference.clone() } else { text.to_owned() };
+                chosen.id = if text.is_empty() { &self.configured.id } else { text }.to_owned();
             }
-            Attribute::DatSet => self.choose(reference(data)?, model)?,
-            Attribute::OptFlds => self.options = Bits::read(data, OPTIONAL_BITS)?,
-            Attribute::TrgOps => self.triggers = Bits::read(data, TRIGGER_BITS)?,
+            Attribute::DatSet => chosen.choose(reference(data)?, model)?,
+            Attribute::OptFlds => chosen.options = Bits::read(data, OPTIONAL_BITS)?,
+            Attribute::TrgOps => chosen.triggers = Bits::read(data, TRIGGER_BITS)?,
             Attribute::BufTm => {
-                self.buffer_ms =
+                chosen.buffer_ms =
                     Some(number(data)?).filter(|ms| *ms <= BUFFER_MS_MAX).ok_or(ValueInvalid)?;
             }
             Attribute::IntgPd => {
                 let fits = |ms: &u32| *ms == 0 || *ms >= INTEGRITY_MS_MIN;
-                self.integrity_ms = Some(number(data)?).filter(fits).ok_or(ValueInvalid)?;
+                chosen.integrity_ms = Some(number(data)?).filter(fits).ok_or(ValueInvalid)?;
             }
             Attribute::ConfRev | Attribute::SqNum => return Err(Denied),
         }
+        self.owner = Some(client);
         Ok(())
     }
 
-    fn enable(
-        &mut self,
-        wanted: bool,
-        client: C,
-        now: Duration,
-        model: &Model,
-    ) -> Result<(), AccessError> {
-        let set = self.data_set.as_ref().and_then(|name| model.data_set(name));
-        let set = set.filter(|_| wanted);
-        match set {
+    fn enable(&mut self, wanted: bool, now: Duration, model: &Model) -> Result<(), AccessError> {
+        match self.data_set(model).filter(|_| wanted) {
             Some(_) if self.is_enabled => return Ok(()),
             None if wanted => return Err(AccessError::TemporarilyUnavailable),
             Some(set) => {
                 self.pending = vec![Bits::default(); set.members.len()];
-                self.owner = Some(client);
                 self.sequence = 0;
             }
             None => self.pending = Vec::new(),
@@ -275,37 +199,26 @@ impl<C: Copy + PartialEq> Report<C> {
         self.is_enabled = wanted;
         self.due = None;
         self.is_interrogated = false;
-        let has_period = wanted && self.integrity_ms > 0 && self.triggers.has(BIT_INTEGRITY);
+        let has_period =
+            wanted && self.chosen.integrity_ms > 0 && self.chosen.triggers.has(BIT_INTEGRITY);
         self.integrity_due = has_period.then(|| now + self.integrity_period());
         Ok(())
     }
 
-    fn choose(&mut self, text: &str, model: &Model) -> Result<(), AccessError> {
-        let chosen = if text.is_empty() {
-            None
-        } else {
-            let own = text.strip_prefix(&model.domain).and_then(|rest| rest.strip_prefix('/'));
-            let set = own.and_then(|name| model.data_set(name));
-            Some(set.ok_or(AccessError::ValueInvalid)?.name.clone())
-        };
-        if chosen != self.data_set {
-            self.conf_rev = self.conf_rev.wrapping_add(1).max(1);
-        }
-        self.data_set = chosen;
-        Ok(())
+    const fn integrity_period(&self) -> Duration {
+        Duration::from_millis(self.chosen.integrity_ms as u64)
     }
 
-    const fn integrity_period(&self) -> Duration {
-        Duration::from_millis(self.integrity_ms as u64)
+    /// Nobody holds it: the next client finds what was configured, not what another one chose.
+    fn free(&mut self) {
+        *self = Self::idle(self.slot, self.configured.clone());
     }
 
     /// A client has left.
-    pub(crate) fn leave(&mut self, client: C) -> bool {
+    pub(crate) fn leave(&mut self, client: Client) -> bool {
         let was_its = self.owner == Some(client);
         if was_its {
-            (self.owner, self.is_enabled, self.is_interrogated) = (None, false, false);
-            (self.due, self.integrity_due) = (None, None);
-            self.pending = Vec::new();
+            self.free();
         }
         was_its
     }
@@ -314,13 +227,18 @@ impl<C: Copy + PartialEq> Report<C> {
     fn concerned(&self, model: &Model, slot: usize, trigger: Trigger) -> Vec<usize> {
         let is_wanted = match trigger {
             Trigger::None => false,
-            Trigger::Data => self.triggers.has(BIT_DATA),
-            Trigger::Quality => self.triggers.has(BIT_QUALITY),
+            Trigger::Data => self.chosen.triggers.has(BIT_DATA),
+            Trigger::Quality => self.chosen.triggers.has(BIT_QUALITY),
         };
-        let set = self.data_set.as_ref().and_then(|name| model.data_set(name));
-        let members = set.filter(|_| self.is_enabled && is_wanted).map(|set| &set.members[..]);
+        let members = self
+            .data_set(model)
+            .filter(|_| self.is_enabled && is_wanted)
+            .map(|set| &set.members[..]);
         let members = members.unwrap_or_default().iter().enumerate();
-        members.filter(|(_, each)| each.slots.contains(&slot)).map(|(place, _)| place).collect()
+        members
+            .filter(|(_, each)| each.node.slots.contains(&slot))
+            .map(|(place, _)| place)
+            .collect()
     }
 
     /// A value is about to change: what waits with an older change of the same member goes first.
@@ -334,7 +252,7 @@ impl<C: Copy + PartialEq> Report<C> {
         let reason = Bits::of(&[if trigger == Trigger::Quality { BIT_QUALITY } else { BIT_DATA }]);
         for place in self.concerned(model, slot, trigger) {
             self.pending[place].0 |= reason.0;
-            let wait = Duration::from_millis(self.buffer_ms.into());
+            let wait = Duration::from_millis(self.chosen.buffer_ms.into());
             self.due.get_or_insert(now + wait);
         }
     }
@@ -370,26 +288,19 @@ impl<C: Copy + PartialEq> Report<C> {
     }
 }
 
-const fn boolean(data: Data<'_>) -> Result<bool, AccessError> {
-    match data {
-        Data::Boolean(value) => Ok(value),
-        _ => Err(AccessError::TypeInconsistent),
-    }
-}
-
-fn number(data: Data<'_>) -> Result<u32, AccessError> {
-    match data {
-        Data::Unsigned(value) => u32::try_from(value).map_err(|_| AccessError::ValueInvalid),
-        // Some clients write positive numbers as signed ones.
-        Data::Integer(value) => u32::try_from(value).map_err(|_| AccessError::ValueInvalid),
-        _ => Err(AccessError::TypeInconsistent),
-    }
-}
-
-fn reference(data: Data<'_>) -> Result<&str, AccessError> {
-    match data {
-        Data::VisibleString(text) if text.len() <= REFERENCE_CHARACTERS.into() => Ok(text),
-        Data::VisibleString(_) => Err(AccessError::ValueInvalid),
-        _ => Err(AccessError::TypeInconsistent),
+impl Choices {
+    fn choose(&mut self, text: &str, model: &Model) -> Result<(), AccessError> {
+        let chosen = if text.is_empty() {
+            None
+        } else {
+            let own = text.strip_prefix(&model.domain).and_then(|rest| rest.strip_prefix('/'));
+            let set = own.and_then(|name| model.data_set(name));
+            Some(set.ok_or(AccessError::ValueInvalid)?)
+        };
+        if chosen != self.data_set {
+            self.conf_rev = self.conf_rev.wrapping_add(1).max(1);
+        }
+        self.data_set = chosen;
+        Ok(())
     }
 }

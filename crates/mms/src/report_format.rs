@@ -1,14 +1,15 @@
 //! What a report looks like (IEC 61850-8-1, clause 17.2.3): a list of values, head first, cut into
 //! segments where a PDU of the client does not hold it.
 
-use iec61850::wire::ber::Writer;
+use iec61850::wire::ber::{Writer, encoded};
 use iec61850::wire::{Form, Value, Width};
 
-use crate::model::{Member, Model};
-use crate::report::{
+use crate::control_block::{
     Bits, OPT_CONF_REV, OPT_DATA_SET, OPT_REASON, OPT_REFERENCE, OPT_SEGMENTATION, OPT_SEQUENCE,
-    OPT_TIME, OPTIONAL_BITS, Report, TRIGGER_BITS,
+    OPT_TIME, OPTIONAL_BITS, TRIGGER_BITS,
 };
+use crate::model::{DataSet, Member, Model};
+use crate::report::Report;
 
 /// Octets of a report beside its members: heads of all layers, two references, numbers.
 const HEAD_OCTETS: usize = 400;
@@ -22,11 +23,10 @@ const DAYS_TO_1984: u64 = 5113;
 const DAY_MS: u64 = 86_400_000;
 
 /// What all segments of a report have in common.
-struct Common<'r, C> {
-    report: &'r Report<C>,
+struct Common<'r> {
+    report: &'r Report,
     domain: &'r str,
-    /// How many members the data set has.
-    members: usize,
+    set: &'r DataSet,
     realtime_ns: u64,
 }
 
@@ -39,25 +39,23 @@ struct Included<'m> {
 }
 
 /// The lists of values of a report for these reasons, each for one PDU of this size.
-pub(crate) fn segments<C>(
-    report: &Report<C>,
+pub(crate) fn segments(
+    report: &Report,
     reasons: &[Bits],
     model: &Model,
     realtime_ns: u64,
     pdu_octets_max: usize,
 ) -> Vec<Vec<u8>> {
-    let Some(set) = report.data_set.as_ref().and_then(|name| model.data_set(name)) else {
-        return Vec::new();
-    };
+    let Some(set) = report.data_set(model) else { return Vec::new() };
     let room = pdu_octets_max.saturating_sub(HEAD_OCTETS + set.members.len() / 8);
-    let with_reference = report.options.has(OPT_REFERENCE);
+    let with_reference = report.chosen.options.has(OPT_REFERENCE);
     let mut groups: Vec<Vec<Included<'_>>> = Vec::new();
     let mut used = 0;
     for (place, (member, reason)) in set.members.iter().zip(reasons).enumerate() {
-        let Some(node) = model.find(&member.item).filter(|_| *reason != Bits::default()) else {
+        if *reason == Bits::default() {
             continue;
-        };
-        let value = encoded(|writer| model.write(node, writer));
+        }
+        let value = encoded(|writer| model.write(&member.node, writer));
         let reference = if with_reference { model.domain.len() + member.item.len() } else { 0 };
         let octets = value.len() + reference + MEMBER_OCTETS;
         if octets > room {
@@ -73,8 +71,8 @@ pub(crate) fn segments<C>(
             group.push(Included { place, member, reason: *reason, value });
         }
     }
-    let (count, domain, members) = (groups.len(), &model.domain[..], set.members.len());
-    let common = Common { report, domain, members, realtime_ns };
+    let (count, domain) = (groups.len(), &model.domain[..]);
+    let common = Common { report, domain, set, realtime_ns };
     let segment = |(number, group): (usize, &Vec<Included<'_>>)| {
         let place = (count > 1).then_some((number, number + 1 < count));
         encoded(|writer| common.write(group, place, writer))
@@ -82,7 +80,7 @@ pub(crate) fn segments<C>(
     groups.iter().enumerate().map(segment).collect()
 }
 
-impl<C> Common<'_, C> {
+impl Common<'_> {
     /// Writes one list, last value first.
     fn write(
         &self,
@@ -90,7 +88,7 @@ impl<C> Common<'_, C> {
         segment: Option<(usize, bool)>,
         writer: &mut Writer<'_>,
     ) {
-        let mut options = Bits(self.report.options.0 & KNOWN.0);
+        let mut options = Bits(self.report.chosen.options.0 & KNOWN.0);
         if segment.is_some() {
             options.0 |= Bits::of(&[OPT_SEGMENTATION]).0;
         }
@@ -105,14 +103,15 @@ impl<C> Common<'_, C> {
                 Value::VisibleString(reference).write(Form::Ordinary, writer);
             }
         }
-        inclusion(group, self.members).write(Form::Ordinary, writer);
+        inclusion(group, self.set.members.len()).write(Form::Ordinary, writer);
         let head = self.head(options, segment);
         head.iter().rev().for_each(|value| value.write(Form::Ordinary, writer));
     }
 
     fn head(&self, options: Bits, segment: Option<(usize, bool)>) -> Vec<Value> {
         let report = self.report;
-        let mut head = vec![Value::VisibleString(report.id.clone()), options.value(OPTIONAL_BITS)];
+        let mut head =
+            vec![Value::VisibleString(report.chosen.id.clone()), options.value(OPTIONAL_BITS)];
         if options.has(OPT_SEQUENCE) {
             head.push(Value::Unsigned(report.sequence.into(), Width::Bits8));
         }
@@ -120,11 +119,10 @@ impl<C> Common<'_, C> {
             head.push(binary_time(self.realtime_ns));
         }
         if options.has(OPT_DATA_SET) {
-            let name = report.data_set.as_deref().unwrap_or_default();
-            head.push(Value::VisibleString(format!("{}/{name}", self.domain)));
+            head.push(Value::VisibleString(format!("{}/{}", self.domain, self.set.name)));
         }
         if options.has(OPT_CONF_REV) {
-            head.push(Value::Unsigned(report.conf_rev.into(), Width::Bits32));
+            head.push(Value::Unsigned(report.chosen.conf_rev.into(), Width::Bits32));
         }
         if let Some((number, more_follow)) = segment {
             head.push(Value::Unsigned(number as u64, Width::Bits16));
@@ -150,12 +148,4 @@ fn binary_time(realtime_ns: u64) -> Value {
     let mut octets = ((ms % DAY_MS) as u32).to_be_bytes().to_vec();
     octets.extend((days as u16).to_be_bytes());
     Value::BinaryTime(octets)
-}
-
-fn encoded(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
-    let mut octets = Vec::new();
-    let mut writer = Writer::new(&mut octets);
-    write(&mut writer);
-    writer.finish();
-    octets
 }

@@ -9,19 +9,18 @@ use iec61850::wire::Value;
 use iec61850::wire::ber::Writer;
 
 use crate::answer::{self, AccessError, ServiceError};
-use crate::association::{Association, Received};
+use crate::association::{Association, Client, Received};
+use crate::control_block::{Attribute, Bits};
 use crate::model::{Model, Trigger};
 use crate::pdu::{self, Access, Pdu, Request};
-use crate::report::{Attribute, Bits, Report};
+use crate::report::Report;
 use crate::report_format;
 use crate::service::{self, Identity};
 
 /// Connections at a time; one more is closed at once.
 pub const CLIENTS_MAX: usize = 8;
-
-/// A connection, by its place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Client(usize);
+/// Control blocks that one client may hold at a time, so that some are left for others.
+const HELD_MAX: usize = 4;
 
 /// The present moment by both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,13 +36,14 @@ pub struct Now {
 pub struct Server {
     identity: Identity,
     model: Model,
-    reports: Vec<Report<Client>>,
+    reports: Vec<Report>,
     clients: [Option<Association>; CLIENTS_MAX],
 }
 
 impl Server {
     /// A server without clients. Control blocks of reports are given by their items, as
-    /// `LLN0$RP$urcbStatus01`, each with the data set that it has at first.
+    /// `LLN0$RP$urcbStatus01`, each with the data set that it has at first. Those that are not in the model
+    /// are left out.
     #[must_use]
     pub fn new(identity: Identity, model: Model, control_blocks: &[(String, String)]) -> Self {
         let mut reports: Vec<_> = control_blocks
@@ -160,8 +160,11 @@ impl Server {
         let octets_max = association.pdu_octets_max();
         let segments =
             report_format::segments(report, reasons, &self.model, now.realtime_ns, octets_max);
+        if segments.is_empty() {
+            return;
+        }
         for values in segments {
-            let fits = association.send(|writer| {
+            let fits = association.send(now.own, |writer| {
                 writer.octets(&values);
                 answer::report(writer);
             });
@@ -174,7 +177,7 @@ impl Server {
     /// Shows the attributes of a control block as they are now.
     fn publish(&mut self, number: usize) {
         let report = &self.reports[number];
-        for (place, value) in report.values(&self.model.domain).into_iter().enumerate() {
+        for (place, value) in report.values(&self.model).into_iter().enumerate() {
             self.model.set(report.slot + place, value);
         }
     }
@@ -195,38 +198,38 @@ impl Server {
                 self.confirmed(client, invoke, &request, now);
             }
             Ok(Pdu::Confirmed { invoke, request: Err(reason) }) => {
-                self.say(client, |writer| answer::reject(writer, invoke, reason));
+                self.say(client, now, |writer| answer::reject(writer, invoke, reason));
             }
-            Ok(Pdu::Conclude) => self.say(client, answer::concluded),
+            Ok(Pdu::Conclude) => self.say(client, now, answer::concluded),
             Ok(Pdu::Cancel { invoke }) => {
-                self.say(client, |writer| answer::not_cancelled(writer, invoke));
+                self.say(client, now, |writer| answer::not_cancelled(writer, invoke));
             }
             Ok(Pdu::Reject) => {}
-            Ok(Pdu::Initiate(_)) | Err(_) => self.say(client, answer::reject_pdu),
+            Ok(Pdu::Initiate(_)) | Err(_) => self.say(client, now, answer::reject_pdu),
         }
     }
 
     /// Sends what is never larger than a PDU.
-    fn say(&mut self, client: Client, write: impl FnOnce(&mut Writer<'_>)) {
+    fn say(&mut self, client: Client, now: Now, write: impl FnOnce(&mut Writer<'_>)) {
         if let Some(association) = &mut self.clients[client.0] {
-            let fits = association.send(write);
+            let fits = association.send(now.own, write);
             debug_assert!(fits.is_ok(), "errors and rejects are short");
         }
     }
 
     fn confirmed(&mut self, client: Client, invoke: u32, request: &Request<'_>, now: Now) {
-        let results = match request {
+        let written = match request {
             Request::Write { what, data } => {
                 let data: Vec<_> = data.elements().collect();
                 self.write(client, what, &data, now)
             }
-            _ => Vec::new(),
+            _ => Ok(Vec::new()),
         };
         let Some(association) = &mut self.clients[client.0] else { return };
         let octets_max = association.pdu_octets_max();
         let (model, identity) = (&self.model, &self.identity);
         let mut outcome = Ok(());
-        let sent = association.send(|writer| {
+        let sent = association.send(now.own, |writer| {
             outcome = match request {
                 Request::Status => {
                     service::status(writer);
@@ -242,12 +245,9 @@ impl Server {
                 }
                 Request::ListAttributes(name) => service::list_attributes(model, *name, writer),
                 Request::Read { what, with_specification } => {
-                    service::read(model, what, *with_specification, writer)
+                    service::read(model, what, *with_specification, octets_max, writer)
                 }
-                Request::Write { .. } => {
-                    service::written(&results, writer);
-                    Ok(())
-                }
+                Request::Write { .. } => written.map(|results| service::written(&results, writer)),
             };
             match outcome {
                 Ok(()) => answer::confirmed(writer, invoke),
@@ -255,7 +255,7 @@ impl Server {
             }
         });
         if sent.is_err() {
-            self.say(client, |writer| answer::error(writer, invoke, ServiceError::PDU_SIZE));
+            self.say(client, now, |writer| answer::error(writer, invoke, ServiceError::PDU_SIZE));
         }
     }
 
@@ -266,12 +266,12 @@ impl Server {
         what: &Access<'_>,
         data: &[iec61850::wire::Data<'_>],
         now: Now,
-    ) -> Vec<Result<(), AccessError>> {
+    ) -> Result<Vec<Result<(), AccessError>>, ServiceError> {
         let variables = match what {
             Access::Variables(variables) => variables,
             Access::List(name) => {
-                let members = service::list(&self.model, *name).map_or(1, |items| items.len());
-                return vec![Err(AccessError::Denied); members];
+                let set = service::list(&self.model, *name).ok_or(ServiceError::NOT_THERE)?;
+                return Ok(vec![Err(AccessError::Denied); set.members.len()]);
             }
         };
         let mut results = Vec::with_capacity(variables.len());
@@ -286,7 +286,7 @@ impl Server {
                 }
             });
         }
-        results
+        Ok(results)
     }
 
     fn write_attribute(
@@ -298,7 +298,11 @@ impl Server {
     ) -> Result<(), AccessError> {
         let number = self.reports.partition_point(|report| report.slot <= slot);
         let number = number.checked_sub(1).ok_or(AccessError::Denied)?;
+        let held = self.reports.iter().filter(|report| report.owner() == Some(client)).count();
         let report = &mut self.reports[number];
+        if report.owner().is_none() && held >= HELD_MAX {
+            return Err(AccessError::TemporarilyUnavailable);
+        }
         let attribute = Attribute::ALL.get(slot - report.slot).ok_or(AccessError::Denied)?;
         report.write(*attribute, data, client, now.own, &self.model)?;
         self.publish(number);

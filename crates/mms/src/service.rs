@@ -3,7 +3,7 @@
 use iec61850::wire::ber::Writer;
 
 use crate::answer::{self, AccessError, ServiceError};
-use crate::model::{Model, Node};
+use crate::model::{DataSet, Model, Node};
 use crate::pdu::{Access, Name, NameList, Variable};
 
 /// Classes of objects (ISO 9506-2, `basicObjectClass`).
@@ -96,11 +96,11 @@ pub(crate) fn list_attributes(
     name: Name<'_>,
     writer: &mut Writer<'_>,
 ) -> Result<(), ServiceError> {
-    let items = list(model, name).ok_or(ServiceError::NOT_THERE)?;
+    let set = list(model, name).ok_or(ServiceError::NOT_THERE)?;
     let mark = writer.mark();
-    for item in items.rev() {
+    for member in set.members.iter().rev() {
         let entry = writer.mark();
-        answer::name(writer, Name::Domain(&model.domain, item));
+        answer::name(writer, &model.domain, &member.item);
         writer.close(0xa0, entry);
         writer.close(0x30, entry);
     }
@@ -110,37 +110,39 @@ pub(crate) fn list_attributes(
     Ok(())
 }
 
+/// Values of variables. Whoever asks for one a thousand times costs no more than a PDU: what is larger
+/// than one of this size is left as it is, for it cannot be sent.
 pub(crate) fn read(
     model: &Model,
     what: &Access<'_>,
     with_specification: bool,
+    pdu_octets_max: usize,
     writer: &mut Writer<'_>,
 ) -> Result<(), ServiceError> {
-    let mark = writer.mark();
-    match what {
+    let nodes: Vec<Result<&Node, AccessError>> = match what {
         Access::Variables(variables) => {
-            for variable in variables.iter().rev() {
-                match resolve(model, variable) {
-                    Ok(node) => model.write(node, writer),
-                    Err(error) => error.write(writer),
-                }
-            }
+            variables.iter().map(|variable| resolve(model, variable)).collect()
         }
         Access::List(name) => {
-            let items = list(model, *name).ok_or(ServiceError::NOT_THERE)?;
-            for item in items.rev() {
-                match model.find(item) {
-                    Some(node) => model.write(node, writer),
-                    None => AccessError::NotThere.write(writer),
-                }
-            }
+            let set = list(model, *name).ok_or(ServiceError::NOT_THERE)?;
+            set.members.iter().map(|member| Ok(&member.node)).collect()
+        }
+    };
+    let mark = writer.mark();
+    for node in nodes.iter().rev() {
+        match node {
+            Ok(node) => model.write(node, writer),
+            Err(error) => error.write(writer),
+        }
+        if writer.mark() - mark > pdu_octets_max {
+            break;
         }
     }
     writer.close(0xa1, mark);
     // Repeated for lists alone: of single variables the client knows what it asked for.
-    if let (Access::List(list), true) = (what, with_specification) {
+    if let (Access::List(Name::Domain(domain, item)), true) = (what, with_specification) {
         let specification = writer.mark();
-        answer::name(writer, *list);
+        answer::name(writer, domain, item);
         writer.close(0xa1, specification);
         writer.close(0xa0, specification);
     }
@@ -178,15 +180,39 @@ fn find<'m>(model: &'m Model, name: Name<'_>) -> Option<&'m Node> {
     }
 }
 
-/// Names of the members of a data set.
-pub(crate) fn list<'m>(
-    model: &'m Model,
-    name: Name<'_>,
-) -> Option<impl DoubleEndedIterator<Item = &'m str> + ExactSizeIterator + use<'m>> {
+/// The data set of this name.
+pub(crate) fn list<'m>(model: &'m Model, name: Name<'_>) -> Option<&'m DataSet> {
     match name {
         Name::Domain(domain, item) if domain == model.domain => {
-            Some(model.data_set(item)?.members.iter().map(|member| member.item.as_str()))
+            model.data_set(item).map(|place| &model.data_sets[place])
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Trigger;
+    use crate::pdu::{VARIABLES_MAX, Variable};
+    use crate::types::Type;
+    use iec61850::wire::Value;
+    use iec61850::wire::ber::encoded;
+
+    #[test]
+    fn one_that_asks_for_all_a_thousand_times_costs_no_more_than_a_pdu() {
+        const PDU_OCTETS_MAX: usize = 1024;
+        let text = Value::VisibleString("x".repeat(100));
+        let leaf = Node::leaf("d", Type::VisibleString(255), text, Trigger::None);
+        let model = Model::new("LD0", vec![leaf], Vec::new());
+        let variable = Variable { name: Name::Domain("LD0", "d"), components: Vec::new() };
+        let octets = |count| {
+            let what = Access::Variables(vec![variable.clone(); count]);
+            let write =
+                |writer: &mut Writer<'_>| read(&model, &what, false, PDU_OCTETS_MAX, writer);
+            encoded(|writer| write(writer).expect("it is there")).len()
+        };
+        assert!(octets(9) < PDU_OCTETS_MAX);
+        assert!((PDU_OCTETS_MAX + 1..PDU_OCTETS_MAX + 200).contains(&octets(VARIABLES_MAX)));
     }
 }

@@ -25,6 +25,8 @@ const USER_ABORT: u8 = 0x0b;
 /// No protocol options, version 2.
 const OPTIONS_AND_VERSION: [u8; 6] = [19, 1, 0, 22, 1, 2];
 const DUPLEX: [u8; 2] = [0, 2];
+/// A selector is at most so long (ITU-T X.215).
+const SELECTOR_OCTETS_MAX: usize = 16;
 /// Length of the form with two octets more.
 const LONG: u8 = 0xff;
 
@@ -48,6 +50,10 @@ pub(crate) fn decode(tsdu: &[u8]) -> Result<Spdu<'_>, WireError> {
     while !rest.is_empty() {
         let (code, value, behind) = parameter(rest)?;
         match code {
+            CALLED_SELECTOR if value.len() > SELECTOR_OCTETS_MAX => {
+                let fault = Fault::Length { octets: value.len() };
+                return Err(WireError { field: "called session selector", octet: 0, fault });
+            }
             CALLED_SELECTOR => called = Some(value),
             USER_DATA | EXTENDED_USER_DATA => user_data = Some(value),
             _ => {}
@@ -135,18 +141,11 @@ fn close(writer: &mut Writer<'_>, code: u8, mark: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn written(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out);
-        write(&mut writer);
-        writer.finish();
-        out
-    }
+    use iec61850::wire::ber::encoded;
 
     #[test]
     fn a_connection_is_accepted_with_what_its_user_sends() {
-        let octets = written(|writer| {
+        let octets = encoded(|writer| {
             writer.octets(&[7; 300]);
             accept(writer, Some(&[0, 1]));
         });
@@ -162,6 +161,16 @@ mod tests {
         assert_eq!(decode(&spdu), Ok(expected));
         assert_eq!(decode(&[1, 0, 1, 0, 0x61]), Ok(Spdu::Data(&[0x61])));
         assert_eq!(decode(&[25, 3, 17, 1, 11]), Ok(Spdu::Abort));
+    }
+
+    #[test]
+    fn a_selector_has_16_octets_at_most() {
+        let connect = |octets: u8| {
+            let selector = [&[CALLED_SELECTOR, octets][..], &vec![7; octets.into()]].concat();
+            let parameters = [&selector[..], &[USER_DATA, 0]].concat();
+            decode(&[&[CONNECT, parameters.len() as u8], &parameters[..]].concat()).is_ok()
+        };
+        assert_eq!([0, 16, 17].map(connect), [true, true, false]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(crate) const ASSOCIATE: &str = "030000bb02f0800db205061301001601021402000233
 pub(crate) const RELEASE: &str = "0300001c02f0800913110102c10e610c300a020101a0056203800100";
 
 pub(crate) const DOMAIN: &str = "BAYLD0";
+const BLOCKS: [&str; 6] = ["urcb01", "urcb02", "urcb03", "urcb04", "urcb05", "urcb06"];
 
 pub(crate) fn octets(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
@@ -36,7 +37,7 @@ fn data_object(name: &str) -> Node {
     )
 }
 
-/// A server of a device with two elements and two control blocks.
+/// A server of a device with two elements and six control blocks.
 pub(crate) fn server() -> Server {
     server_of(2)
 }
@@ -53,14 +54,13 @@ pub(crate) fn server_of(elements: usize) -> Server {
         "LLN0",
         vec![
             Node::structure("ST", vec![Node::structure("Mod", vec![mode])]),
-            Node::structure("RP", vec![control_block("urcb01"), control_block("urcb02")]),
+            Node::structure("RP", BLOCKS.map(control_block).into()),
         ],
     );
     let members = (1..=elements).map(|number| format!("A{number}PTOC1$ST$Op")).collect();
     let nodes = std::iter::once(common).chain((1..=elements).map(element)).collect();
     let model = Model::new(DOMAIN, nodes, vec![("LLN0$Status".to_owned(), members)]);
-    let blocks = ["LLN0$RP$urcb01", "LLN0$RP$urcb02"];
-    let blocks = blocks.map(|item| (item.to_owned(), "LLN0$Status".to_owned()));
+    let blocks = BLOCKS.map(|name| (format!("LLN0$RP${name}"), "LLN0$Status".to_owned()));
     let identity =
         Identity { vendor: "V".to_owned(), model: "M".to_owned(), revision: "R".to_owned() };
     Server::new(identity, model, &blocks)
@@ -130,7 +130,7 @@ pub(crate) fn unwrapped(mut stream: &[u8]) -> Vec<Vec<u8>> {
             let mut outer = Reader::new("", &tsdu[4..], 0);
             let mut list = outer.value(0x61, "").unwrap().value(0x30, "").unwrap();
             list.value(2, "").unwrap();
-            pdus.push(list.value(0xa0, "").unwrap().rest.to_vec());
+            pdus.push(list.value(0xa0, "").unwrap().rest().to_vec());
             tsdu.clear();
         }
         stream = &stream[length..];
@@ -157,8 +157,8 @@ pub(crate) fn ask(
     let mut reader = Reader::new("", answer, 0);
     let (tag, mut inner) = (reader.tag().unwrap(), reader.any("").unwrap());
     let number = inner.any("").unwrap();
-    assert_eq!(number.rest, [7], "{tag:02x} {answer:02x?}");
-    inner.rest.to_vec()
+    assert_eq!(number.rest(), [7], "{tag:02x} {answer:02x?}");
+    inner.rest().to_vec()
 }
 
 pub(crate) fn domain_name(writer: &mut Writer<'_>, item: &str) {
@@ -185,7 +185,7 @@ pub(crate) fn read(server: &mut Server, client: Client, item: &str) -> Vec<u8> {
         writer.close(0xa4, writer.begin());
     });
     let mut outer = Reader::new("", &answer, 0);
-    outer.value(0xa4, "").unwrap().value(0xa1, "").unwrap().rest.to_vec()
+    outer.value(0xa4, "").unwrap().value(0xa1, "").unwrap().rest().to_vec()
 }
 
 fn write_request(writer: &mut Writer<'_>, item: &str, value: &Value) {
@@ -224,7 +224,7 @@ pub(crate) fn write(
 pub(crate) fn report(pdu: &[u8]) -> Vec<Value> {
     let mut outer = Reader::new("", pdu, 0);
     let mut report = outer.value(0xa3, "").unwrap().value(0xa0, "").unwrap();
-    assert_eq!(report.value(0xa1, "").unwrap().rest, [0x80, 3, b'R', b'P', b'T']);
-    let values = AllData::decode(report.value(0xa0, "").unwrap().rest).unwrap();
+    assert_eq!(report.value(0xa1, "").unwrap().rest(), [0x80, 3, b'R', b'P', b'T']);
+    let values = AllData::decode(report.value(0xa0, "").unwrap().rest()).unwrap();
     values.elements().map(Data::to_value).collect()
 }

@@ -1,12 +1,12 @@
 //! Control blocks of reports: who gets them, what they say, and when.
 
 use iec61850::wire::{Value, Width};
-use mms::{Client, Server};
+use mms::{Client, Identity, Model, Node, Server, Trigger, Type, control_block};
 use proptest::prelude::*;
 
 use crate::client::{
-    associated, associated_with, at_ms, read, report, server, server_of, take, unwrapped, write,
-    written,
+    DOMAIN, associated, associated_with, at_ms, read, report, server, server_of, take, unwrapped,
+    write, written,
 };
 
 const TEMPORARILY_UNAVAILABLE: u8 = 2;
@@ -191,6 +191,63 @@ fn a_block_belongs_to_one_client_until_that_leaves() {
 }
 
 #[test]
+fn what_a_client_chose_does_not_outlive_it() {
+    let mut server = server();
+    let attributes =
+        ["RptID", "Resv", "DatSet", "ConfRev", "OptFlds", "BufTm", "SqNum", "TrgOps", "IntgPd"];
+    let first = associated(&mut server, at_ms(0));
+    let all = |server: &mut Server, client| {
+        attributes.map(|attribute| read(server, client, &format!("{BLOCK}${attribute}")))
+    };
+    let configured = all(&mut server, first);
+    let choose = |server: &mut Server, client| {
+        for (attribute, value) in [
+            ("RptID", Value::VisibleString("mine".to_owned())),
+            ("OptFlds", Value::BitString(vec![0, 0], 6)),
+            ("TrgOps", Value::BitString(vec![0x0c], 2)),
+            ("BufTm", number(1000)),
+            ("IntgPd", number(2000)),
+            ("DatSet", Value::VisibleString(String::new())),
+            ("DatSet", Value::VisibleString("BAYLD0/LLN0$Status".to_owned())),
+        ] {
+            set(server, client, 0, attribute, &value).unwrap();
+        }
+        let changed = all(server, client);
+        assert!(configured.iter().zip(&changed).filter(|(was, is)| was != is).count() >= 6);
+    };
+    // It leaves without a reservation in words, and another one gives back what it has.
+    choose(&mut server, first);
+    switch(&mut server, first, 0, "RptEna", true).unwrap();
+    switch(&mut server, first, 0, "GI", true).unwrap();
+    let second = associated(&mut server, at_ms(0));
+    let foreign = set(&mut server, second, 0, "BufTm", &number(1));
+    assert_eq!(foreign, Err(TEMPORARILY_UNAVAILABLE), "it is the first one's");
+    server.disconnect(first);
+    assert_eq!(all(&mut server, second), configured);
+    choose(&mut server, second);
+    switch(&mut server, second, 0, "Resv", false).unwrap();
+    assert_eq!(all(&mut server, second), configured);
+    let third = associated(&mut server, at_ms(0));
+    set(&mut server, third, 0, "BufTm", &number(1)).unwrap();
+}
+
+#[test]
+fn one_client_holds_four_blocks_and_leaves_the_others() {
+    let mut server = server();
+    let greedy = associated(&mut server, at_ms(0));
+    let mut reserve = |client, number: u32, on| {
+        let item = format!("LLN0$RP$urcb{number:02}$Resv");
+        write(&mut server, client, at_ms(0), &item, &Value::Boolean(on))
+    };
+    let taken: Vec<_> = (1..=6).map(|number| reserve(greedy, number, true)).collect();
+    let refused = Err(TEMPORARILY_UNAVAILABLE);
+    assert_eq!(taken, [Ok(()), Ok(()), Ok(()), Ok(()), refused, refused]);
+    reserve(greedy, 2, false).unwrap();
+    reserve(greedy, 6, true).unwrap();
+    assert_eq!(reserve(greedy, 5, true), refused);
+}
+
+#[test]
 fn another_data_set_is_another_revision_and_one_that_is_not_there_is_refused() {
     let mut server = server();
     let client = associated(&mut server, at_ms(0));
@@ -245,6 +302,32 @@ fn a_report_that_one_pdu_does_not_hold_comes_in_segments() {
         }
     }
     assert!(segments.len() > 1 && included == [1; MEMBERS], "{included:?}");
+}
+
+#[test]
+fn a_report_that_no_pdu_holds_takes_no_number() {
+    let text = |number: usize| {
+        let value = Value::VisibleString("x".repeat(250));
+        Node::leaf(format!("d{number}"), Type::VisibleString(255), value, Trigger::Data)
+    };
+    let small = Node::leaf("s", Type::Boolean, Value::Boolean(false), Trigger::Data);
+    let large = Node::structure("L", (0..4).map(text).collect());
+    let block = Node::structure("RP", vec![control_block("urcb01")]);
+    let set = ("LLN0$Status".to_owned(), vec!["LLN0$L".to_owned(), "LLN0$s".to_owned()]);
+    let model =
+        Model::new(DOMAIN, vec![Node::structure("LLN0", vec![large, small, block])], vec![set]);
+    let block = (BLOCK.to_owned(), "LLN0$Status".to_owned());
+    let mut server = Server::new(Identity::default(), model, &[block]);
+    let client = associated_with(&mut server, at_ms(0), 1024);
+    switch(&mut server, client, 0, "RptEna", true).unwrap();
+    let mut numbers = |item, value| {
+        let slot = server.model().slot(item).unwrap();
+        server.update(&[(slot, value)], at_ms(1));
+        let pdus = unwrapped(&take(&mut server, client, at_ms(1)));
+        pdus.iter().map(|pdu| report(pdu)[2].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers("LLN0$L$d0", Value::VisibleString(String::new())), []);
+    assert_eq!(numbers("LLN0$s", Value::Boolean(true)), [Value::Unsigned(0, Width::Bits8)]);
 }
 
 proptest! {

@@ -148,6 +148,25 @@ fn what_is_read_only_cannot_be_written() {
 }
 
 #[test]
+fn a_list_is_not_written_and_one_that_is_not_there_is_said_to_be_so() {
+    let (mut server, now) = (server(), at_ms(0));
+    let client = associated(&mut server, now);
+    let mut write = |list: &str| {
+        ask(&mut server, client, now, |writer| {
+            let mark = writer.mark();
+            writer.boolean(0x83, true);
+            writer.close(0xa0, mark);
+            let mark = writer.mark();
+            domain_name(writer, list);
+            writer.close(0xa1, mark);
+            writer.close(0xa5, writer.begin());
+        })
+    };
+    assert_eq!(write("LLN0$Status"), [0xa5, 6, 0x80, 1, DENIED, 0x80, 1, DENIED]);
+    assert_eq!(write("LLN0$Other"), [0xa2, 5, 0xa0, 3, 0x87, 1, 2]);
+}
+
+#[test]
 fn services_that_are_not_there_are_rejected_by_their_number() {
     let (mut server, now) = (server(), at_ms(0));
     let client = associated(&mut server, now);

@@ -15,7 +15,7 @@ const TEXT_OCTETS_MAX: usize = 129;
 pub struct Reader<'a> {
     field: &'static str,
     /// What was not read yet.
-    pub rest: &'a [u8],
+    rest: &'a [u8],
     /// Where `rest` ends, in octets from the begin of the frame.
     end: usize,
 }
@@ -25,6 +25,12 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn new(field: &'static str, octets: &'a [u8], at: usize) -> Self {
         Self { field, rest: octets, end: at + octets.len() }
+    }
+
+    /// Octets that were not read yet.
+    #[inline]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// Where the next octet stands in the frame.
@@ -256,6 +262,15 @@ impl<'v> Writer<'v> {
     pub fn finish(self) {
         self.out[self.begin..].reverse();
     }
+}
+
+/// What this writes, in order.
+pub fn encoded(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out);
+    write(&mut writer);
+    writer.finish();
+    out
 }
 
 #[cfg(test)]

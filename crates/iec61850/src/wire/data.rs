@@ -127,7 +127,7 @@ impl<'a> AllData<'a> {
     /// As they are encoded.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
-        self.elements.0.rest
+        self.elements.0.rest()
     }
 }
 
@@ -137,7 +137,7 @@ fn check(mut reader: Reader<'_>, depth: usize) -> Result<u32, WireError> {
         return Err(reader.error(Fault::Depth));
     };
     let mut count = 0;
-    while !reader.rest.is_empty() {
+    while !reader.rest().is_empty() {
         if let Data::Array(inner) | Data::Structure(inner) = Data::decode(&mut reader)? {
             check(inner.0, depth)?;
         }
@@ -150,7 +150,7 @@ impl<'a> Iterator for Elements<'a> {
     type Item = Data<'a>;
 
     fn next(&mut self) -> Option<Data<'a>> {
-        let more = !self.0.rest.is_empty();
+        let more = !self.0.rest().is_empty();
         more.then(|| Data::decode(&mut self.0).expect("the whole sequence was checked before"))
     }
 }
@@ -161,7 +161,7 @@ impl<'a> Data<'a> {
         let before = *reader;
         let tag = reader.tag().ok_or_else(|| reader.error_of(FIELD, Fault::Missing))?;
         let value = reader.any(FIELD)?;
-        let octets = value.rest;
+        let octets = value.rest();
         let length = || value.error(Fault::Length { octets: octets.len() });
         Ok(match tag {
             0xa1 => Self::Array(Elements(value)),
@@ -223,7 +223,7 @@ impl<'a> Data<'a> {
 
 impl<'a> Bits<'a> {
     fn decode(value: Reader<'a>) -> Result<Self, WireError> {
-        match *value.rest {
+        match *value.rest() {
             [padding @ 0..=7, ref octets @ ..] if padding == 0 || !octets.is_empty() => {
                 Ok(Self { octets, padding })
             }

@@ -99,7 +99,7 @@ impl<'a> SampledValues<'a> {
         let first = Asdu::decode(&mut sequence)?;
         let further = sequence;
         let mut found = 1;
-        while !sequence.rest.is_empty() {
+        while !sequence.rest().is_empty() {
             Asdu::decode(&mut sequence)?;
             found += 1;
         }
@@ -145,7 +145,7 @@ impl<'a> SampledValues<'a> {
     pub fn asdus(&self) -> impl Iterator<Item = Asdu<'a>> + use<'a> {
         let mut further = self.further;
         let rest = std::iter::from_fn(move || {
-            let more = !further.rest.is_empty();
+            let more = !further.rest().is_empty();
             more.then(|| Asdu::decode(&mut further).expect("decoding the frame checked it"))
         });
         std::iter::once(self.first).chain(rest)
@@ -216,9 +216,9 @@ impl<'a> Channels<'a> {
 
     #[inline]
     fn decode(value: Reader<'a>) -> Result<Self, WireError> {
-        match value.rest.as_chunks() {
+        match value.rest().as_chunks() {
             (samples @ [_, ..], []) => Ok(Self(samples)),
-            _ => Err(value.error(Fault::Length { octets: value.rest.len() })),
+            _ => Err(value.error(Fault::Length { octets: value.rest().len() })),
         }
     }
 

@@ -7,11 +7,12 @@
 use iec61850::stream::State;
 use iec61850::wire::{Quality, UtcTime, Value, Width};
 use protection::measurands::{Measurands, Power};
-use protection::{Complex, Degrees};
+use protection::{Complex, Degrees, PhaseSet};
 use quorum::CommonTime;
 use substation::engine::Change;
-use substation::settings::{Entry, Mode, Relay};
+use substation::settings::{Mode, Relay};
 
+use super::positions::Positions;
 use crate::event::{Event, What};
 
 /// Something that changes, and since when it is as it is.
@@ -42,8 +43,8 @@ struct Element {
 #[derive(Clone, PartialEq, Debug)]
 struct Breaker {
     is_tripped: Since<bool>,
-    /// Whether it is closed, where a publisher says so.
-    is_closed: Since<Option<bool>>,
+    /// Which poles are open, while publishers tell it of all.
+    open: Since<Option<PhaseSet>>,
 }
 
 /// A relay at one moment. Numbers are places in the order of the names.
@@ -55,13 +56,13 @@ pub(crate) struct Live {
     pub(crate) clock_quality: u8,
     /// Whether the host refuses what a relay needs to act in time.
     pub(crate) is_host_limited: bool,
-    streams: Vec<Since<State>>,
+    /// Whether each stream is valid.
+    streams: Vec<Since<bool>>,
     elements: Vec<Element>,
     breakers: Vec<Breaker>,
     /// Of each stream, and when they were measured; none without what can be trusted.
     measurands: Vec<Since<Option<Measurands>>>,
-    /// The breaker of each entry of each subscription.
-    positions: Vec<Vec<Option<usize>>>,
+    positions: Positions,
 }
 
 /// Where the value of a data object comes from; numbers as in [`Live`].
@@ -96,20 +97,15 @@ impl Live {
     pub(crate) fn new(relay: &Relay, begin: CommonTime, clock_quality: u8) -> Self {
         let begin = UtcTime::from_realtime_ns(begin.ns(), clock_quality);
         let streams: Vec<&String> = relay.protection.streams.keys().collect();
-        let breakers: Vec<&String> = relay.protection.trips.elements_by_breaker.keys().collect();
+        let breakers = relay.protection.trips.elements_by_breaker.len();
         let place = |name| streams.iter().position(|known| *known == name);
-        let position = |entry: &Entry| match entry {
-            Entry::Position(name) => breakers.iter().position(|known| *known == name),
-            _ => None,
-        };
-        let subscriptions = relay.subscriptions.values();
         let (off, unknown) = (Since { value: false, at: begin }, Since { value: None, at: begin });
         Self {
             mode: relay.mode,
             begin,
             clock_quality,
             is_host_limited: false,
-            streams: vec![Since { value: State::Waiting, at: begin }; streams.len()],
+            streams: vec![off; streams.len()],
             elements: relay
                 .protection
                 .elements
@@ -120,11 +116,9 @@ impl Live {
                     streams: element.streams.iter().filter_map(place).collect(),
                 })
                 .collect(),
-            breakers: vec![Breaker { is_tripped: off, is_closed: unknown }; breakers.len()],
+            breakers: vec![Breaker { is_tripped: off, open: unknown }; breakers],
             measurands: vec![Since { value: None, at: begin }; streams.len()],
-            positions: subscriptions
-                .map(|subscription| subscription.entries.iter().map(position).collect())
-                .collect(),
+            positions: Positions::new(relay),
         }
     }
 
@@ -135,9 +129,13 @@ impl Live {
             What::Change(Change::Start(n, on)) => self.elements[n].start.set(on, at),
             What::Change(Change::Operate(n, on)) => self.elements[n].operate.set(on, at),
             What::Change(Change::Trip(n, on)) => self.breakers[n].is_tripped.set(on, at),
-            What::Change(Change::Stream(n, state)) => self.streams[n].set(state, at),
-            What::Value(subscription, entry, value) => self.positions[subscription][entry]
-                .is_some_and(|breaker| self.breakers[breaker].is_closed.set(value, at)),
+            What::Change(Change::Stream(n, state)) => {
+                self.streams[n].set(state == State::Valid, at)
+            }
+            What::Value(subscription, entry, value) => {
+                let concerned = self.positions.take(subscription, entry, value);
+                concerned.is_some_and(|n| self.breakers[n].open.set(self.positions.open(n), at))
+            }
             What::Change(Change::Group(_) | Change::Poles(..) | Change::Reclosing(..))
             | What::GroupWanted(..)
             | What::Publisher(..)
@@ -164,7 +162,7 @@ impl Live {
 
     /// Whether a publisher tells the position of a breaker.
     pub(super) fn has_position(&self, breaker: usize) -> bool {
-        self.positions.iter().flatten().any(|known| *known == Some(breaker))
+        self.positions.are_told(breaker)
     }
 
     /// What a data object says.
@@ -172,7 +170,7 @@ impl Live {
         let (values, is_good, at) = match source {
             Source::Mode => (vec![enumerated(self.mode_number())], true, self.begin),
             Source::Health => {
-                let is_well = self.streams.iter().all(|stream| stream.value == State::Valid);
+                let is_well = self.streams.iter().all(|stream| stream.value);
                 let at = self.streams.iter().map(|stream| stream.at).max();
                 (vec![enumerated(health(is_well))], true, at.unwrap_or(self.begin))
             }
@@ -187,7 +185,7 @@ impl Live {
                 (vec![Value::Boolean(value)], true, at)
             }
             Source::Position(n) => {
-                let Since { value, at } = self.breakers[n].is_closed;
+                let Since { value, at } = self.breakers[n].open;
                 (vec![double_point(value)], value.is_some(), at)
             }
             Source::Current(n, phase) => {
@@ -211,7 +209,7 @@ impl Live {
 
     fn of_element(&self, number: usize, known: Since<bool>) -> (Vec<Value>, bool, UtcTime) {
         let streams = || self.elements[number].streams.iter().map(|place| self.streams[*place]);
-        let is_trusted = streams().all(|stream| stream.value == State::Valid);
+        let is_trusted = streams().all(|stream| stream.value);
         let at = streams().map(|stream| stream.at).fold(known.at, UtcTime::max);
         (vec![Value::Boolean(known.value)], is_trusted, at)
     }
@@ -223,10 +221,11 @@ impl Live {
         count: usize,
     ) -> (Vec<Value>, bool, UtcTime) {
         let Since { value, at } = &self.measurands[stream];
-        let is_valid = self.streams[stream].value == State::Valid;
+        let is_valid = self.streams[stream];
+        let at = (*at).max(is_valid.at);
         match value.as_ref().and_then(read) {
-            Some(values) => (values, is_valid, *at),
-            None => (vec![Value::Float32(0.0); count], false, *at),
+            Some(values) => (values, is_valid.value, at),
+            None => (vec![Value::Float32(0.0); count], false, at),
         }
     }
 
@@ -248,12 +247,12 @@ pub(super) const fn enumerated(number: i64) -> Value {
     Value::Integer(number, Width::Bits8)
 }
 
-/// Off, on, or between (IEC 61850-8-1, clause 8.1.3.7: two bits).
-fn double_point(is_closed: Option<bool>) -> Value {
-    let bits = match is_closed {
-        Some(true) => 0x80,
-        Some(false) => 0x40,
-        None => 0,
+/// Off, on, or between, also where poles differ (IEC 61850-8-1, clause 8.1.3.7: two bits).
+fn double_point(open: Option<PhaseSet>) -> Value {
+    let bits = match open {
+        Some(PhaseSet::NONE) => 0x80,
+        Some(PhaseSet::ALL) => 0x40,
+        _ => 0,
     };
     Value::BitString(vec![bits], 6)
 }
@@ -288,9 +287,10 @@ streams:
 elements:
   I>: {function: overcurrent, stream: s02, pick_up: 400 A, delay: 100 ms}
 trips:
-  breakers: {Q0: [I>], Q1: [I>]}
+  breakers: {Q0: [I>], Q1: [I>], Q2: [I>]}
 subscriptions:
   breaker: {reference: XCBR/LLN0$GO$gcb01, destination: '01:0c:cd:01:00:02', app_id: 2, conf_rev: 1, entries: [unused, position Q1]}
+  other: {reference: XCBR/LLN0$GO$gcb02, destination: '01:0c:cd:01:00:03', app_id: 3, conf_rev: 1, entries: [position Q2 A, position Q2 B, position Q2 C]}
 ";
     const GOOD: Quality = Quality::GOOD;
     const INVALID: Quality = Quality::INVALID;
@@ -343,6 +343,10 @@ subscriptions:
         assert!(take(&mut live, 4, What::Value(0, 1, None)));
         assert_eq!(seen(&live, Source::Position(1)), (position(0), INVALID, 4));
         assert!(!take(&mut live, 5, What::Value(0, 0, Some(true))), "it is unused");
+        for (pole, is_closed) in [true, true, false].into_iter().enumerate() {
+            take(&mut live, 6, What::Value(1, pole, Some(is_closed)));
+        }
+        assert_eq!(seen(&live, Source::Position(2)), (position(0), GOOD, 6), "poles differ");
     }
 
     #[test]
@@ -364,8 +368,8 @@ subscriptions:
         live.measure([None, Some(measured)].iter(), second(7));
         assert_eq!(seen(&live, power), (Value::Float32(5.0), INVALID, 7));
         take(&mut live, 8, What::Change(Change::Stream(1, State::Valid)));
-        assert_eq!(seen(&live, power), (Value::Float32(5.0), GOOD, 7));
-        assert_eq!(seen(&live, Source::Frequency(1)), (zero, INVALID, 7));
+        assert_eq!(seen(&live, power), (Value::Float32(5.0), GOOD, 8), "its quality changed");
+        assert_eq!(seen(&live, Source::Frequency(1)), (zero, INVALID, 8));
     }
 
     #[test]

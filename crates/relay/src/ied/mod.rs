@@ -5,6 +5,7 @@
 //! at each change ([`Served`]); it never waits for the serving thread, and protection for neither.
 //!
 //! - `names`: names of logical nodes from those of the settings.
+//! - `positions`: where breakers are, as all publishers tell together.
 //! - `live`: what is known of the relay now, and what each attribute makes of it.
 //! - `nodes`: logical nodes and their data objects; `model`: those of a relay.
 //! - `serve`: sockets.
@@ -13,6 +14,7 @@ mod live;
 mod model;
 mod names;
 mod nodes;
+mod positions;
 mod serve;
 
 pub(crate) use live::Live;

@@ -8,7 +8,9 @@ use substation::settings::{Element, Function, Relay};
 
 use super::live::{Live, Source};
 use super::names::{self, Names};
-use super::nodes::{ENUMERATED, LogicalNode, Point, REVISION, VENDOR, name_plate, text};
+use super::nodes::{
+    ENUMERATED, GENERAL, LogicalNode, Point, REVISION, STATUS, VENDOR, name_plate, text,
+};
 
 /// The edition that names and types of nodes are of.
 const NAME_SPACE: &str = "IEC 61850-7-4:2007B";
@@ -31,7 +33,7 @@ struct Bound {
 }
 
 /// Where the values of a model come from.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Bindings(Vec<Bound>);
 
 impl Bindings {
@@ -49,15 +51,18 @@ impl Bindings {
 
     fn of(points: &[Point], model: &Model) -> Self {
         let bound = |point: &Point| {
-            let slot = |path: &str| model.slot(&format!("{}${path}", point.item));
-            Some(Bound {
+            let slot = |path: &str| {
+                let slot = model.slot(&format!("{}${path}", point.item));
+                slot.expect("a node has what its points name")
+            };
+            Bound {
                 source: point.source,
-                values: point.values.iter().map(|path| slot(path)).collect::<Option<_>>()?,
-                quality: slot("q")?,
-                time: slot("t")?,
-            })
+                values: point.values.iter().map(|path| slot(path)).collect(),
+                quality: slot("q"),
+                time: slot("t"),
+            }
         };
-        Self(points.iter().filter_map(bound).collect())
+        Self(points.iter().map(bound).collect())
     }
 }
 
@@ -78,7 +83,7 @@ pub(super) fn server(relay: &Relay, live: &Live) -> (Server, Bindings) {
     }
     for (number, name) in relay.protection.trips.elements_by_breaker.keys().enumerate() {
         let mut trip = LogicalNode::new(names.node(name, "PTRC"), name_plate(name));
-        trip.status("Tr", Source::Trip(number), "general", Type::Boolean);
+        trip.status("Tr", Source::Trip(number), GENERAL, Type::Boolean);
         nodes.push(trip);
         if live.has_position(number) {
             let mut switch = LogicalNode::new(names.node(name, "CSWI"), name_plate(name));
@@ -133,11 +138,12 @@ fn members(points: &[Point], constraint: &str) -> Vec<String> {
 /// What is common to all of the device: mode, health.
 fn common_node(relay: &Relay) -> LogicalNode {
     let mut plate = name_plate(&relay.name);
-    plate.extend([text("configRev", CONFIGURATION), text("ldNs", NAME_SPACE)]);
+    plate.push(text("configRev", CONFIGURATION));
     let mut node = LogicalNode::new("LLN0", plate);
-    node.status("Mod", Source::Mode, "stVal", ENUMERATED);
+    node.put("EX", Node::structure("NamPlt", vec![text("ldNs", NAME_SPACE)]));
+    node.status("Mod", Source::Mode, STATUS, ENUMERATED);
     node.status_only("Mod");
-    node.status("Health", Source::Health, "stVal", ENUMERATED);
+    node.status("Health", Source::Health, STATUS, ENUMERATED);
     node
 }
 
@@ -146,8 +152,8 @@ fn device_node() -> LogicalNode {
     let mut node = LogicalNode::bare("LPHD1");
     let plate = [name_plate(""), vec![text("model", "qcrelay")]].concat();
     node.put("DC", Node::structure("PhyNam", plate));
-    node.status("PhyHealth", Source::HostHealth, "stVal", ENUMERATED);
-    node.status("Proxy", Source::NoProxy, "stVal", Type::Boolean);
+    node.status("PhyHealth", Source::HostHealth, STATUS, ENUMERATED);
+    node.status("Proxy", Source::NoProxy, STATUS, Type::Boolean);
     node
 }
 
@@ -165,7 +171,7 @@ fn element_node(names: &mut Names, name: &str, element: &Element, number: usize)
     let mut node = LogicalNode::new(names.node(name, class(&element.function)), name_plate(name));
     let (start, operate) = (Source::Start(number), Source::Operate(number));
     let act = |node: &mut LogicalNode, object, source| {
-        node.status(object, source, "general", Type::Boolean);
+        node.status(object, source, GENERAL, Type::Boolean);
     };
     match &element.function {
         // It trips its own breaker again, then those round it.
@@ -173,12 +179,12 @@ fn element_node(names: &mut Names, name: &str, element: &Element, number: usize)
             act(&mut node, "OpIn", start);
             act(&mut node, "OpEx", operate);
         }
-        Function::FuseFailure(_) => node.status("FuFail", operate, "stVal", Type::Boolean),
-        Function::SynchroCheck(_) => node.status("Rel", operate, "stVal", Type::Boolean),
+        Function::FuseFailure(_) => node.status("FuFail", operate, STATUS, Type::Boolean),
+        Function::SynchroCheck(_) => node.status("Rel", operate, STATUS, Type::Boolean),
         Function::Reclosing(_) => act(&mut node, "Op", operate),
         Function::PowerSwing(_) => {
             node.start("Str", start);
-            node.status("BlkZn", operate, "stVal", Type::Boolean);
+            node.status("BlkZn", operate, STATUS, Type::Boolean);
         }
         _ => {
             node.start("Str", start);
@@ -193,7 +199,10 @@ fn show_settings(node: &mut LogicalNode, function: &Function) {
     match function {
         Function::Overcurrent { settings, .. } => {
             node.amount("StrVal", settings.pick_up_a, AMPERE);
-            if let Timing::Definite(delay) = settings.timing {
+            // PIOC, which has none, is not delayed.
+            if let Timing::Definite(delay) = settings.timing
+                && !delay.is_zero()
+            {
                 node.delay("OpDlTmms", delay);
             }
         }
@@ -275,6 +284,7 @@ elements:
   f>: {function: frequency, stream: s01, pick_up: 51 Hz, side: over, delay: 100 ms}
   I>: {function: overcurrent, stream: s01, pick_up: 400 A, curve: iec-very-inverse, k: 0.5}
   I>>: {function: overcurrent, stream: s01, pick_up: 4 kA, delay: 0 ms}
+  IE>: {function: overcurrent, stream: s01, pick_up: 40 A, delay: 500 ms}
   BF: {function: breaker_failure, stream: s01, breaker: Q0, pick_up: 20 A, retrip_delay: 50 ms, backup_delay: 150 ms}
 trips:
   breakers: {Q0: [I>]}
@@ -292,12 +302,13 @@ trips:
             "ULPTUV1$ST$Str$general",
             "fHPTOF1$ST$Op$general",
             "IHPTOC1$ST$Str$dirGeneral",
-            "IHHPIOC1$SP$OpDlTmms$setVal",
+            "IHHPIOC1$SP$StrVal$setMag$f",
+            "IEHPTOC1$SP$OpDlTmms$setVal",
             "BFRBRF1$ST$OpEx$general",
             "Q0PTRC1$ST$Tr$q",
             "s01MMXU1$MX$PhV$phsC$cVal$ang$f",
             "s01MMXU1$CF$Hz$units$SIUnit",
-            "LLN0$DC$NamPlt$ldNs",
+            "LLN0$EX$NamPlt$ldNs",
             "LPHD1$DC$PhyNam$vendor",
         ] {
             assert!(server.model().slot(item).is_some(), "{item}");
@@ -305,17 +316,21 @@ trips:
         let text = |item| server.model().value(server.model().slot(item).expect("it is there"));
         let name = Value::VisibleString("U<".to_owned());
         assert_eq!(text("ULPTUV1$DC$NamPlt$d"), Some(&name));
-        // An inverse time is no delay.
-        assert_eq!(server.model().slot("IHPTOC1$SP$OpDlTmms$setVal"), None);
+        // An inverse time is no delay, and PIOC has none; the name space is of another constraint.
+        for item in
+            ["IHPTOC1$SP$OpDlTmms$setVal", "IHHPIOC1$SP$OpDlTmms$setVal", "LLN0$DC$NamPlt$ldNs"]
+        {
+            assert_eq!(server.model().slot(item), None, "{item}");
+        }
     }
 
     #[test]
     fn every_data_object_that_changes_is_filled() {
         let live = Live::new(&relay(), CommonTime::ZERO, 0);
         let (server, bindings) = server(&relay(), &live);
-        // Of 5 elements two each, of the stream 9, of the breaker one, of the device 4; a behaviour
+        // Of 6 elements two each, of the stream 9, of the breaker one, of the device 4; a behaviour
         // for each node but that of the host.
-        assert_eq!(bindings.0.len(), 10 + 9 + 1 + 4 + 8);
+        assert_eq!(bindings.0.len(), 12 + 9 + 1 + 4 + 9);
         for (slot, value) in bindings.values(&live) {
             assert_eq!(server.model().value(slot), Some(&value));
         }

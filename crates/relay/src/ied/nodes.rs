@@ -14,6 +14,9 @@ const VISIBLE_255: Type = Type::VisibleString(255);
 const QUALITY: Type = Type::BitString(13);
 const DOUBLE_POINT: Type = Type::BitString(2);
 pub(super) const ENUMERATED: Type = Type::Integer(8);
+/// Where the value of a status stands, and that of what a protection function says.
+pub(super) const STATUS: &[&str; 1] = &["stVal"];
+pub(super) const GENERAL: &[&str; 1] = &["general"];
 /// `ctlModel`: its status may be read, and nothing may be ordered.
 const STATUS_ONLY: i64 = 0;
 
@@ -47,7 +50,7 @@ impl LogicalNode {
     /// A node with its behaviour and name plate.
     pub(super) fn new(name: impl Into<String>, plate: Vec<Node>) -> Self {
         let mut node = Self::bare(name);
-        node.status("Beh", Source::Mode, "stVal", ENUMERATED);
+        node.status("Beh", Source::Mode, STATUS, ENUMERATED);
         node.put("DC", Node::structure("NamPlt", plate));
         node
     }
@@ -75,20 +78,19 @@ impl LogicalNode {
         });
     }
 
-    /// A status of one value: SPS (`stVal`), ENS, ACT (`general`).
+    /// A status of one value: SPS, ENS ([`STATUS`]), ACT ([`GENERAL`]).
     pub(super) fn status(
         &mut self,
         object: &str,
         source: Source,
-        attribute: &'static str,
+        attribute: &'static [&'static str; 1],
         kind: Type,
     ) {
         let zero = if kind == Type::Boolean { Value::Boolean(false) } else { enumerated(0) };
-        let mut nodes = vec![Node::leaf(attribute, kind, zero, Trigger::Data)];
+        let mut nodes = vec![Node::leaf(attribute[0], kind, zero, Trigger::Data)];
         nodes.extend(quality_and_time());
         self.put("ST", Node::structure(object, nodes));
-        let values: &[_] = if attribute == "general" { &["general"] } else { &["stVal"] };
-        self.point("ST", object, source, values);
+        self.point("ST", object, source, attribute);
     }
 
     /// What an element sees (ACD). Elements do not say in which direction.
@@ -98,7 +100,7 @@ impl LogicalNode {
         let mut nodes = vec![general, unknown];
         nodes.extend(quality_and_time());
         self.put("ST", Node::structure(object, nodes));
-        self.point("ST", object, source, &["general"]);
+        self.point("ST", object, source, GENERAL);
     }
 
     /// The position of a switch (DPC).
@@ -108,7 +110,7 @@ impl LogicalNode {
         nodes.extend(quality_and_time());
         self.put("ST", Node::structure("Pos", nodes));
         self.status_only("Pos");
-        self.point("ST", "Pos", source, &["stVal"]);
+        self.point("ST", "Pos", source, STATUS);
     }
 
     /// A data object that could be controlled, and is not.

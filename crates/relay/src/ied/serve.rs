@@ -1,15 +1,16 @@
 //! The sockets of the server: one ordinary thread, which looks at all of them every few milliseconds
 //! or when one has something to say. It is never waited for: what is known of the relay comes through
-//! a bounded queue, and where that is full, the newest comes with the next look.
+//! a bounded queue, and where that is full, the newest comes with the next look. What one look does for
+//! each client is bounded, so that none waits for another one that asks much and reads fast.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use mms::{Client, Now, Server};
+use mms::{CLIENTS_MAX, Client, Now, Server};
 use realtime::time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
@@ -29,6 +30,11 @@ const READ_OCTETS: usize = 16 << 10;
 const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_COUNT: u32 = 3;
+/// What was sent must be acknowledged within so long (RFC 5482): the kernel takes much for a host that
+/// is gone, and asks whether it is there only when there is nothing to send.
+const UNACKNOWLEDGED_MS_MAX: u32 = 20_000;
+/// Connections that one look accepts.
+const ACCEPTED_MAX: usize = CLIENTS_MAX;
 
 /// The thread that serves clients, as the one that may block knows it, and what that knows of the relay.
 #[derive(Debug)]
@@ -118,8 +124,9 @@ impl Sockets {
     }
 
     fn accept(&mut self, now: Now) {
-        // What cannot be accepted now is looked at again.
-        while let Ok((stream, _)) = self.listener.accept() {
+        for _ in 0..ACCEPTED_MAX {
+            // What cannot be accepted now is looked at again.
+            let Ok((stream, _)) = self.listener.accept() else { return };
             // One too many is closed at once, and so is one that left already.
             if prepare(&stream).is_ok()
                 && let Some(client) = self.server.connect(now)
@@ -137,13 +144,14 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepidle(stream, KEEP_ALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE_INTERVAL)?;
     sockopt::set_tcp_keepcnt(stream, KEEP_ALIVE_COUNT)?;
+    sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED_MS_MAX)?;
     Ok(())
 }
 
-/// Takes in what came, and sends what waits; an error when the client is gone.
+/// Takes in what came, and sends what waits, each with one call; an error when the client is gone.
 fn exchange(
     server: &mut Server,
-    stream: &mut TcpStream,
+    stream: &mut (impl Read + Write),
     client: Client,
     now: Now,
 ) -> io::Result<()> {
@@ -155,10 +163,10 @@ fn exchange(
             Err(error) => unless_later(error)?,
         }
     }
-    while !server.waiting(client).is_empty() {
+    if !server.waiting(client).is_empty() {
         match stream.write(server.waiting(client)) {
             Ok(count) => server.sent(client, count, now),
-            Err(error) => return unless_later(error),
+            Err(error) => unless_later(error)?,
         }
     }
     Ok(())
@@ -168,5 +176,80 @@ fn unless_later(error: io::Error) -> io::Result<()> {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(()),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mms::{Identity, Model};
+    use std::net::Ipv4Addr;
+
+    /// A connect request of transport class 0, which is confirmed with as many octets.
+    const CONNECT: [u8; 11] = [3, 0, 0, 11, 6, 0xe0, 0, 0, 0, 1, 0];
+
+    fn empty_server() -> Server {
+        Server::new(Identity::default(), Model::new("LD0", Vec::new(), Vec::new()), &[])
+    }
+
+    fn listener() -> TcpListener {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        listener.set_nonblocking(true).expect("an option");
+        listener
+    }
+
+    fn connect(listener: &TcpListener) -> TcpStream {
+        TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens")
+    }
+
+    /// A socket that has something to read, and takes some octets with each call.
+    struct Narrow {
+        calls: usize,
+    }
+
+    impl Read for Narrow {
+        fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+            octets[..CONNECT.len()].copy_from_slice(&CONNECT);
+            Ok(CONNECT.len())
+        }
+    }
+
+    impl Write for Narrow {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            self.calls += 1;
+            Ok(4)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn one_look_writes_to_a_client_once() {
+        let (mut server, now) = (empty_server(), Now::default());
+        let client = server.connect(now).expect("there is room");
+        let mut socket = Narrow { calls: 0 };
+        exchange(&mut server, &mut socket, client, now).expect("it is there");
+        assert_eq!((socket.calls, server.waiting(client).len()), (1, CONNECT.len() - 4));
+    }
+
+    #[test]
+    fn one_look_accepts_no_more_than_all_places() {
+        let (server, listener, bindings) = (empty_server(), listener(), Bindings::default());
+        let _clients: Vec<_> = (0..=ACCEPTED_MAX).map(|_| connect(&listener)).collect();
+        let mut sockets = Sockets { listener, server, bindings, clients: Vec::new() };
+        sockets.accept(Now::default());
+        assert_eq!(sockets.clients.len(), CLIENTS_MAX);
+        assert!(sockets.listener.accept().is_ok(), "the last one waits for another look");
+    }
+
+    #[test]
+    fn a_client_whose_host_is_gone_is_given_up() {
+        let listener = listener();
+        let stream = connect(&listener);
+        prepare(&stream).expect("options");
+        assert_eq!(sockopt::tcp_user_timeout(&stream).expect("it is there"), UNACKNOWLEDGED_MS_MAX);
+        assert!(sockopt::socket_keepalive(&stream).expect("it is there"));
     }
 }

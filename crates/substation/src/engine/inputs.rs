@@ -55,15 +55,17 @@ impl Told {
     }
 }
 
-/// Where the contacts of one breaker are: of all its poles together, or of each.
+/// Where the contacts of one breaker are, as all tell who are asked: of its poles together, or of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Contacts {
+pub struct Contacts {
     whole: Told,
     poles: [Told; 3],
 }
 
 impl Contacts {
-    pub(super) fn tell(&mut self, pole: Option<usize>, is_closed: Option<bool>) {
+    /// One tells whether a pole, or without its place (0 to 2) the breaker, is closed; nothing where it
+    /// is not heard or says that contacts move.
+    pub fn tell(&mut self, pole: Option<usize>, is_closed: Option<bool>) {
         match pole {
             Some(pole) => self.poles[pole].tell(is_closed),
             None => self.whole.tell(is_closed),
@@ -71,7 +73,8 @@ impl Contacts {
     }
 
     /// Poles that are open, while that is known of all of them.
-    pub(super) fn open(self) -> Option<PhaseSet> {
+    #[must_use]
+    pub fn open(self) -> Option<PhaseSet> {
         if self.poles == [Told::Nothing; 3] {
             let is_closed = self.whole.position()?;
             return Some(if is_closed { PhaseSet::NONE } else { PhaseSet::ALL });
