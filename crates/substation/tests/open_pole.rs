@@ -25,19 +25,19 @@ const SOURCE: Complex = Complex::new(0.5, 5.0);
 const EARTH_FACTOR: f64 = 0.7;
 
 /// Currents and voltages of the phases.
-type Phasors = ([Complex; 3], [Complex; 3]);
+pub(crate) type Phasors = ([Complex; 3], [Complex; 3]);
 
-fn source() -> [Complex; 3] {
+pub(crate) fn source() -> [Complex; 3] {
     [0.0, -120.0, 120.0].map(|angle| Complex::polar_deg(63_500.0, angle))
 }
 
-fn load(load: Complex) -> Phasors {
+pub(crate) fn load(load: Complex) -> Phasors {
     let currents = source().map(|voltage| voltage / load);
     (currents, [0, 1, 2].map(|phase| source()[phase] - currents[phase] * SOURCE))
 }
 
 /// A fault of one phase to earth half the line away.
-fn fault(mut phasors: Phasors, phase: usize) -> Phasors {
+pub(crate) fn fault(mut phasors: Phasors, phase: usize) -> Phasors {
     let source_v = source()[phase];
     let loop_ohm = (SOURCE + LINE * 0.5) * (1.0 + EARTH_FACTOR);
     phasors.0[phase] = source_v / loop_ohm;
@@ -46,7 +46,7 @@ fn fault(mut phasors: Phasors, phase: usize) -> Phasors {
 }
 
 /// Phase A carries nothing and has this voltage.
-fn open(mut phasors: Phasors, voltage: Complex) -> Phasors {
+pub(crate) fn open(mut phasors: Phasors, voltage: Complex) -> Phasors {
     phasors.0[0] = Complex::ZERO;
     phasors.1[0] = voltage;
     phasors

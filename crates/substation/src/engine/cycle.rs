@@ -42,10 +42,12 @@ impl Cycle {
     /// Started while a cycle is in progress, operated while the breaker is to close.
     pub(super) fn step(&mut self, now: SampleTime, context: &Context<'_>) -> Decision {
         let operates = |place: &usize| context.decisions.get(*place).is_some_and(|d| d.operate);
-        let is_told = context.inputs.is(Input::Initiate);
+        let told = context.inputs.initiated();
+        let is_told = !told.is_empty();
+        let tripped = context.tripped.get(self.breaker).copied().unwrap_or(PhaseSet::NONE);
         let is_ordered = context.ordered.get(self.breaker) == Some(&true);
         let seen = Seen {
-            tripped: context.tripped.get(self.breaker).copied().unwrap_or(PhaseSet::NONE),
+            tripped: tripped | told,
             initiates: is_told || self.initiators.iter().any(operates),
             // Another device that trips the breaker says so if it may be closed again.
             is_final: self.finals.iter().any(operates) || (is_ordered && !is_told),

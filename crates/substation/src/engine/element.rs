@@ -206,8 +206,7 @@ impl Running {
             }
             Kind::BreakerFailure { breaker, element } => {
                 let tripped = breaker.map_or(PhaseSet::NONE, |breaker| context.tripped[breaker]);
-                let is_told = context.inputs.is(Input::Initiate);
-                let tripped = if is_told { PhaseSet::ALL } else { tripped };
+                let tripped = tripped | context.inputs.initiated();
                 let currents_a = measured(&currents).map(|m| m.bay.currents.map(Complex::norm));
                 let orders = element.update(now, tripped, currents_a);
                 Decision::new(orders.retrip, orders.backup)

@@ -143,6 +143,12 @@ impl Engine {
         self.inputs[element].tell(input, value);
     }
 
+    /// A message of another device tells an element of a trip of one pole, by its place; of all poles it
+    /// tells by [`Input::Initiate`].
+    pub fn initiate(&mut self, element: usize, pole: usize) {
+        self.inputs[element].initiate(pole);
+    }
+
     /// A message of another device tells whether a breaker is closed, all of it or one pole; `None` as
     /// for [`Engine::tell`].
     pub fn position(&mut self, breaker: usize, pole: Option<usize>, is_closed: Option<bool>) {

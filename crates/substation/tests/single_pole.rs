@@ -1,0 +1,149 @@
+//! Trips of single poles through a whole relay, on the waves of a line one pole of which opens: what
+//! another relay, breaker failure, reclosing and teleprotection make of each other.
+
+use std::f64::consts::SQRT_2;
+
+use iec61850::SampleTime;
+use iec61850::wire::Synchronisation;
+use protection::reclosing::State;
+use protection::{Complex, Degrees, PhaseSet};
+use substation::engine::{Change, Engine};
+use substation::settings::{self, Entry, Input};
+
+use crate::open_pole::{Phasors, load, open};
+use crate::samples::{RATE, arrival};
+
+const SETTINGS: &str = "
+relay: bay
+frequency: 50 Hz
+streams: {line: {sv_id: L, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}
+elements:
+  Z1: {function: distance, stream: line, shape: mho, reach: 8 ohm, angle: 84 deg, way: forward, earth_factor: 0.7, current_min: 100 A, healthy: 40 kV, delay: 0 ms}
+  IE>: {function: overcurrent, stream: line, of: residual, pick_up: 100 A, delay: 0 ms}
+  BF: {function: breaker_failure, stream: line, breaker: Q0, pick_up: 20 A, retrip_delay: 50 ms, backup_delay: 150 ms}
+  AR: {function: reclosing, breaker: Q0, initiate_by: Z1, shots: 400 ms, dead_time_single: 600 ms, reclaim: 1 s, open_pole_blocks: IE>}
+trips: {breakers: {Q0: Z1, Q1: IE>, Q9: BF}, single_pole: Q0}
+subscriptions:
+  breaker: {reference: R, destination: '01:0c:cd:01:00:02', app_id: 2, conf_rev: 1, entries: [position Q0 A, position Q0 B, position Q0 C]}
+  main2: {reference: M, destination: '01:0c:cd:01:00:03', app_id: 3, conf_rev: 1, entries: [initiate BF A, initiate BF, initiate AR C]}
+";
+const A: PhaseSet = PhaseSet::phase(0);
+const CLOSED: PhaseSet = PhaseSet::NONE;
+
+/// A relay at a line, and what changed so far, with its time in ms.
+struct Bay {
+    engine: Engine,
+    names: Vec<String>,
+    number: u32,
+    changes: Vec<(u32, Change)>,
+}
+
+impl Bay {
+    /// In load for so long that it is ready to close a pole.
+    fn new(settings: &str) -> Self {
+        let relay = settings::read("relay.yaml", settings).unwrap_or_else(|p| panic!("{p}"));
+        let names = relay.protection.elements.keys().cloned().collect();
+        let engine = Engine::new(&relay.protection);
+        let mut bay = Self { engine, names, number: 0, changes: Vec::new() };
+        bay.run(1500, loaded(), CLOSED, |_| ());
+        bay
+    }
+
+    fn place(&self, name: &str) -> usize {
+        self.names.iter().position(|known| known == name).expect("it is there")
+    }
+
+    fn ms(&self) -> u32 {
+        self.number * 1000 / RATE
+    }
+
+    /// These phasors for so long, with these poles of Q0 open, and what other devices say.
+    fn run(&mut self, ms: u32, seen: Phasors, open: PhaseSet, mut tell: impl FnMut(&mut Engine)) {
+        let (currents, voltages) = seen;
+        for _ in 0..ms * RATE / 1000 {
+            let turned_deg = 360.0 * 50.0 * f64::from(self.number) / f64::from(RATE);
+            let turn = Complex::polar_deg(SQRT_2, turned_deg.rem_euclid(360.0));
+            let value = |phasor: Complex| (phasor * turn).re;
+            let (currents_a, voltages_v) = (currents.map(value), voltages.map(value));
+            let of = (self.number, 0);
+            let clock = Synchronisation::Global;
+            self.engine.sample(&arrival(0, of, clock, currents_a, voltages_v));
+            if self.number % 4 == 0 {
+                self.engine.forget_messages();
+                (0..3).for_each(|pole| self.engine.position(0, Some(pole), Some(!open.has(pole))));
+                tell(&mut self.engine);
+                let at = self.ms();
+                let now = SampleTime::of_sample(self.number.into(), RATE);
+                self.changes.extend(self.engine.step(now).iter().map(|change| (at, *change)));
+            }
+            self.number += 1;
+        }
+    }
+
+    /// Operations of an element from this time on, in ms.
+    fn operations(&self, name: &str, from_ms: u32) -> Vec<u32> {
+        let place = self.place(name);
+        let all = self
+            .changes
+            .iter()
+            .filter(|(ms, change)| *ms >= from_ms && *change == Change::Operate(place, true));
+        all.map(|(ms, _)| *ms).collect()
+    }
+
+    fn state(&self) -> Option<State> {
+        let states = self.changes.iter().filter_map(|(_, change)| match change {
+            Change::Reclosing(_, state, _) => Some(*state),
+            _ => None,
+        });
+        states.last()
+    }
+}
+
+fn loaded() -> Phasors {
+    load(Complex::new(120.0, 30.0))
+}
+
+/// Pole A is open, the voltage is that of the busbar.
+fn pole_open() -> Phasors {
+    open(loaded(), loaded().1[0])
+}
+
+#[test]
+fn load_of_poles_that_another_relay_did_not_trip_is_no_breaker_failure() {
+    let relay = settings::read("relay.yaml", SETTINGS).unwrap_or_else(|p| panic!("{p}"));
+    let entries = &relay.subscriptions["main2"].entries;
+    assert_eq!(entries[0], Entry::InitiatePole("BF".into(), 0));
+    assert_eq!(entries[1], Entry::Input(Input::Initiate, "BF".into()));
+    for (by_pole, opens, fails) in [(true, true, false), (true, false, true), (false, true, true)] {
+        let mut bay = Bay::new(SETTINGS);
+        let place = bay.place("BF");
+        let told = |engine: &mut Engine| match by_pole {
+            true => engine.initiate(place, 0),
+            false => engine.tell(place, Input::Initiate, Some(true)),
+        };
+        bay.run(40, loaded(), CLOSED, told);
+        let seen = if opens { (pole_open(), A) } else { (loaded(), CLOSED) };
+        bay.run(60, seen.0, seen.1, told);
+        bay.run(300, seen.0, seen.1, |_| ());
+        let operations = bay.operations("BF", 0);
+        assert_eq!(!operations.is_empty(), fails, "{by_pole} {opens}: {operations:?}");
+        assert_eq!(bay.engine.is_tripped(2), fails, "the busbar");
+    }
+}
+
+#[test]
+fn a_pole_that_another_relay_trips_is_closed_again() {
+    for (tell_pole, state) in [(true, State::Closing), (false, State::NotReady)] {
+        let mut bay = Bay::new(SETTINGS);
+        let place = bay.place("AR");
+        let mut told = |engine: &mut Engine| {
+            if tell_pole {
+                engine.initiate(place, 0);
+            }
+        };
+        bay.run(40, loaded(), CLOSED, &mut told);
+        bay.run(60, pole_open(), A, &mut told);
+        bay.run(610, pole_open(), A, |_| ());
+        assert_eq!(bay.state(), Some(state));
+    }
+}
