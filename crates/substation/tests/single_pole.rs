@@ -10,7 +10,7 @@ use protection::{Complex, Degrees, PhaseSet};
 use substation::engine::{Change, Engine};
 use substation::settings::{self, Entry, Input};
 
-use crate::open_pole::{Phasors, load, open};
+use crate::open_pole::{Phasors, fault, load, open};
 use crate::samples::{RATE, arrival};
 
 const SETTINGS: &str = "
@@ -146,4 +146,30 @@ fn a_pole_that_another_relay_trips_is_closed_again() {
         bay.run(610, pole_open(), A, |_| ());
         assert_eq!(bay.state(), Some(state));
     }
+}
+
+/// A fault to earth of phase A, whose pole is tripped, opens, and is told to be closed again when it is.
+fn cycle(settings: &str, open: Phasors, tell: impl Fn(&mut Engine)) -> Bay {
+    let mut bay = Bay::new(settings);
+    bay.run(60, fault(loaded(), 0), CLOSED, &tell);
+    bay.run(800, open, A, &tell);
+    bay.run(300, loaded(), CLOSED, &tell);
+    assert_eq!(bay.state(), Some(State::Reclaiming));
+    bay
+}
+
+#[test]
+fn an_open_pole_blocks_what_it_misleads_until_filters_have_forgotten_it() {
+    let mut bay = cycle(SETTINGS, pole_open(), |_| ());
+    let first = bay.operations("IE>", 0);
+    assert!(!first.is_empty() && first.iter().all(|ms| *ms < 1560), "the fault alone: {first:?}");
+    // It operates again for what comes afterwards.
+    let begin = bay.ms();
+    bay.run(60, fault(loaded(), 1), CLOSED, |_| ());
+    assert!(!bay.operations("IE>", begin).is_empty());
+    // It would be misled.
+    let mut bay = Bay::new(&SETTINGS.replace(", open_pole_blocks: IE>", ""));
+    bay.run(60, fault(loaded(), 0), CLOSED, |_| ());
+    bay.run(500, pole_open(), A, |_| ());
+    assert!(bay.engine.decision(bay.place("IE>")).operate);
 }

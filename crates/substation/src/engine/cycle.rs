@@ -1,4 +1,7 @@
-//! A reclosing element among the others: whose trips begin its cycle, and whose end it.
+//! A reclosing element among the others: whose trips begin its cycle, and whose end it, and whom it blocks
+//! while a pole is open.
+
+use std::time::Duration;
 
 use iec61850::SampleTime;
 
@@ -6,6 +9,10 @@ use super::context::{Context, place};
 use crate::settings::{Input, Protection, ReclosingElement};
 use protection::reclosing::{Orders, Reclosing, Seen};
 use protection::{Decision, PhaseSet};
+
+/// For how many periods after a pole was closed filters hold samples of the open one: windows of phasors
+/// are up to 1.25 periods long, and contacts that tell the position may close before the poles do.
+const SETTLING_PERIODS: f64 = 2.5;
 
 /// A reclosing element that runs.
 #[derive(Clone, Debug)]
@@ -20,6 +27,9 @@ pub(super) struct Cycle {
     /// The element that releases closing, if one is needed.
     release: Option<usize>,
     needs_ready: bool,
+    /// When a pole was last open on purpose, and for how long after that filters show it.
+    pole_open: Option<SampleTime>,
+    settling: Duration,
 }
 
 impl Cycle {
@@ -36,6 +46,8 @@ impl Cycle {
             initiators: settings.initiate_by.iter().filter_map(find).collect(),
             release: settings.release.as_ref().and_then(find),
             needs_ready: settings.needs_ready,
+            pole_open: None,
+            settling: Duration::from_secs_f64(SETTLING_PERIODS / protection.frequency_hz),
         }
     }
 
@@ -57,6 +69,14 @@ impl Cycle {
             is_blocked: context.inputs.is(Input::Block),
         };
         self.orders = self.element.update(now, &seen);
+        let lasts = |at: &SampleTime| now.since(*at) < self.settling;
+        let is_open = self.element.is_pole_open();
+        self.pole_open = if is_open { Some(now) } else { self.pole_open.filter(lasts) };
         Decision::new(self.element.is_in_progress(), self.orders.close)
+    }
+
+    /// Whether elements that an open pole misleads are blocked.
+    pub(super) const fn blocks(&self) -> bool {
+        self.pole_open.is_some()
     }
 }

@@ -276,7 +276,7 @@ impl Engine {
             }
             self.seeing[index] = !self.groups.is_off(index) && element.sees(&self.streams);
             self.guarding[index] = match element.cycle() {
-                Some(cycle) => cycle.element.is_pole_open(),
+                Some(cycle) => cycle.blocks(),
                 None => rank == Rank::Guard && new.operate,
             };
             let old = std::mem::replace(&mut self.decisions[index], new);
