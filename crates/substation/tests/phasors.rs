@@ -153,6 +153,33 @@ fn phasors_stay_right_from_45_to_65_hz() {
 }
 
 #[test]
+fn a_dead_line_that_rings_below_all_frequencies_is_still_seen_to_be_switched_on() {
+    const RATE: u32 = 4000;
+    let mut measuring = Measuring::new((RATE.into(), 50.0), Transformers::Inductive, (1.0, 1.0));
+    let (ringing_ms, switched_ms) = (1000..4000, 4000);
+    let mut ages = Vec::new();
+    for number in 0..5 * RATE {
+        let ms = number * 1000 / RATE;
+        let (volts, frequency_hz) =
+            if ringing_ms.contains(&ms) { (40.0, 31.0) } else { (100.0, 50.0) };
+        let turns = frequency_hz * f64::from(number) / f64::from(RATE);
+        let amperes = if ringing_ms.contains(&ms) { 0.0 } else { 500.0 };
+        measuring.push(&std::array::from_fn(|channel| {
+            let angle_deg = 360.0 * turns.fract() - 120.0 * (channel % 4) as f64;
+            angle_deg.to_radians().cos() * if channel < 4 { amperes } else { volts }
+        }));
+        if number % 4 == 0
+            && let Some(measured) = measuring.measure()
+        {
+            ages.extend(measured.recent.map(|recent| (ms, recent.age)));
+        }
+    }
+    let first = ages.iter().find(|(ms, _)| *ms >= switched_ms + 15);
+    let age = first.expect("there are phasors by then").1;
+    assert!(age < 1.5, "samples of before are mixed in: {age} periods");
+}
+
+#[test]
 fn root_mean_square_is_that_of_the_capture() {
     let mut window = Window::new(4800);
     captured(4).iter().for_each(|sample| window.push(*sample));
