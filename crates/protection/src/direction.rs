@@ -9,11 +9,11 @@
 
 use iec61850::SampleTime;
 
-use super::Decision;
 use super::complex::{Complex, Degrees};
 use super::overcurrent::{self, Current, Overcurrent};
 use super::recent::Recent;
 use super::symmetrical::Sequence;
+use super::{Decision, PhaseSet};
 
 /// Half of the angle in which a fault is ahead; what is left at each side is no direction.
 const HALF_WIDTH_DEG: f64 = 85.0;
@@ -104,7 +104,11 @@ impl Directional {
                 Polarisation::Residual => self.residual(bay, recent),
             }),
         };
-        self.decision = self.overcurrent.update(now, current);
+        let phases = match self.settings.polarisation {
+            Polarisation::Phases => PhaseSet::NONE,
+            Polarisation::Residual => PhaseSet::EARTH,
+        };
+        self.decision = self.overcurrent.update(now, current).in_phases(phases);
         self.decision
     }
 
@@ -311,6 +315,8 @@ mod tests {
             let currents = [Complex::polar_deg(600.0, angle_deg), Complex::ZERO, Complex::ZERO];
             let mut element = element(Way::Forward, Polarisation::Residual);
             assert_eq!(operates(&mut element, &bay(currents, voltages)).is_some(), ahead);
+            let earth = if ahead { PhaseSet::EARTH } else { PhaseSet::NONE };
+            assert_eq!(element.decision.phases, earth);
         }
         let mut element = element(Way::Forward, Polarisation::Residual);
         let balanced = bay(balanced(1000.0, -45.0), balanced(6000.0, 0.0));

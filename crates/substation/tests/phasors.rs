@@ -155,7 +155,7 @@ fn phasors_stay_right_from_45_to_65_hz() {
 #[test]
 fn a_dead_line_that_rings_below_all_frequencies_is_still_seen_to_be_switched_on() {
     const RATE: u32 = 4000;
-    let mut measuring = Measuring::new((RATE.into(), 50.0), Transformers::Inductive, (1.0, 1.0));
+    let mut measuring = Measuring::new((RATE, 50.0), Transformers::Inductive, (1.0, 1.0));
     let (ringing_ms, switched_ms) = (1000..4000, 4000);
     let mut ages = Vec::new();
     for number in 0..5 * RATE {

@@ -31,6 +31,7 @@ const A: PhaseSet = PhaseSet::phase(0);
 const CLOSED: PhaseSet = PhaseSet::NONE;
 
 /// A relay at a line, and what changed so far, with its time in ms.
+#[derive(Clone)]
 struct Bay {
     engine: Engine,
     names: Vec<String>,
@@ -68,7 +69,7 @@ impl Bay {
             let of = (self.number, 0);
             let clock = Synchronisation::Global;
             self.engine.sample(&arrival(0, of, clock, currents_a, voltages_v));
-            if self.number % 4 == 0 {
+            if self.number.is_multiple_of(4) {
                 self.engine.forget_messages();
                 (0..3).for_each(|pole| self.engine.position(0, Some(pole), Some(!open.has(pole))));
                 tell(&mut self.engine);
@@ -91,11 +92,11 @@ impl Bay {
     }
 
     fn state(&self) -> Option<State> {
-        let states = self.changes.iter().filter_map(|(_, change)| match change {
+        let mut states = self.changes.iter().filter_map(|(_, change)| match change {
             Change::Reclosing(_, state, _) => Some(*state),
             _ => None,
         });
-        states.last()
+        states.next_back()
     }
 }
 
@@ -172,4 +173,115 @@ fn an_open_pole_blocks_what_it_misleads_until_filters_have_forgotten_it() {
     bay.run(60, fault(loaded(), 0), CLOSED, |_| ());
     bay.run(500, pole_open(), A, |_| ());
     assert!(bay.engine.decision(bay.place("IE>")).operate);
+}
+
+/// The settings with these elements as well, and these entries of messages.
+fn with(elements: &str, entries: &str) -> String {
+    SETTINGS
+        .replace("trips: {", &format!("{elements}trips: {{"))
+        .replace("initiate AR C]", &format!("initiate AR C, {entries}]"))
+}
+
+#[test]
+fn supervision_of_current_transformers_may_be_blocked_while_a_pole_is_open() {
+    let settings = with(
+        "  CT: {function: ct_supervision, stream: line, residual: 40 A, unbalance: 3 kV, voltage_min: 40 kV, delay: 20 ms}\n",
+        "position Q0",
+    );
+    let bay = cycle(&settings, pole_open(), |_| ());
+    assert!(!bay.operations("CT", 0).is_empty(), "the voltage of the busbar is healthy");
+    let bay = cycle(&settings.replace("blocks: IE>", "blocks: [IE>, CT]"), pole_open(), |_| ());
+    assert!(bay.operations("CT", 0).is_empty());
+}
+
+#[test]
+fn a_breaker_with_one_pole_open_on_purpose_is_where_it_should_be() {
+    let settings = with(
+        "  SUP: {function: breaker_supervision, breaker: Q0, opening_max: 60 ms, unknown_max: 100 ms}\n",
+        "position Q0",
+    );
+    assert!(cycle(&settings, pole_open(), |_| ()).operations("SUP", 0).is_empty());
+    let mut bay = Bay::new(&settings);
+    bay.run(200, loaded(), A, |_| ());
+    assert!(!bay.operations("SUP", 0).is_empty(), "nobody wanted it open");
+}
+
+const PILOT: &str = "  P: {function: teleprotection, stream: line, scheme: pott, forward: [Z1]}\n";
+
+fn receive(engine: &mut Engine) {
+    // AR, BF, IE>, P, Z1
+    engine.tell(3, Input::Receive, Some(true));
+}
+
+#[test]
+fn an_open_pole_blocks_teleprotection_that_is_named() {
+    for (named, trips) in [("IE>", true), ("[IE>, P]", false)] {
+        let settings = with(PILOT, "receive P").replace("blocks: IE>", &format!("blocks: {named}"));
+        let mut bay = Bay::new(&settings);
+        bay.run(60, fault(loaded(), 0), CLOSED, receive);
+        assert!(!bay.operations("P", 0).is_empty());
+        bay.run(300, pole_open(), A, receive);
+        assert_eq!(bay.engine.sees(3), trips);
+        let begin = bay.ms();
+        bay.run(60, fault(pole_open(), 1), A, receive);
+        assert_eq!(!bay.operations("P", begin).is_empty(), trips);
+        assert!(!bay.operations("Z1", begin).is_empty());
+    }
+}
+
+#[test]
+fn teleprotection_trips_one_pole_while_all_that_see_a_fault_know_its_phase() {
+    const OTHERS: &str = "  I: {function: directional_overcurrent, stream: line, pick_up: 1 kA, way: forward, characteristic: 45 deg, polarising_min: 1 kV, delay: 0 ms}
+  E: {function: directional_overcurrent, stream: line, of: residual, pick_up: 1 kA, way: forward, characteristic: 70 deg, polarising_min: 1 kV, delay: 0 ms}
+";
+    for (forward, poles) in [("Z1", A), ("Z1, E", A), ("Z1, I", PhaseSet::ALL)] {
+        // E sees it some milliseconds before Z1 does.
+        let pilot = PILOT.replace("[Z1]", &format!("[{forward}], coordination: 20 ms"));
+        let settings = with(&format!("{OTHERS}{pilot}"), "receive P")
+            .replace("Q0: Z1,", "Q0: P,")
+            .replace("initiate_by: Z1", "initiate_by: P");
+        let mut bay = Bay::new(&settings);
+        let pilot = bay.place("P");
+        bay.run(60, fault(loaded(), 0), CLOSED, |engine| {
+            engine.tell(pilot, Input::Receive, Some(true));
+        });
+        assert_eq!(bay.engine.tripped(0), poles, "{forward}");
+    }
+}
+
+/// A fault of phase A at an end that feeds no current, with what an element is told meanwhile.
+fn weak(tell: impl Fn(&Bay, &mut Engine)) -> Bay {
+    const ENDS: &str = "  R: {function: distance, stream: line, shape: mho, reach: 8 ohm, angle: 84 deg, way: reverse, earth_factor: 0.7, current_min: 100 A, healthy: 40 kV, delay: 1 s}
+";
+    let pilot =
+        PILOT.replace("[Z1]", "[Z1], reverse: [R], weak_infeed: echo_and_trip, weak_below: 40 kV");
+    let settings = with(&format!("{ENDS}{pilot}"), "receive P")
+        .replace("Q0: Z1,", "Q0: [Z1, P],")
+        .replace("initiate_by: Z1", "initiate_by: [Z1, P]");
+    let mut bay = Bay::new(&settings);
+    let mut low = loaded();
+    low.0 = [Complex::ZERO; 3];
+    let idle = low;
+    low.1[0] *= 0.3;
+    let names = bay.clone();
+    bay.run(400, idle, CLOSED, |engine| tell(&names, engine));
+    bay.run(150, low, CLOSED, |engine| {
+        engine.tell(names.place("P"), Input::Receive, Some(true));
+        tell(&names, engine);
+    });
+    bay
+}
+
+#[test]
+fn a_weak_end_trips_the_pole_whose_voltage_is_low() {
+    assert_eq!(weak(|_, _| ()).engine.tripped(0), A);
+}
+
+#[test]
+fn an_end_whose_elements_cannot_see_does_not_echo() {
+    for blind in ["Z1", "R"] {
+        let bay = weak(|bay, engine| engine.tell(bay.place(blind), Input::Block, Some(true)));
+        assert!(!bay.engine.decision(bay.place("P")).start && !bay.engine.sees(bay.place("P")));
+        assert!(bay.operations("P", 0).is_empty(), "{blind}");
+    }
 }

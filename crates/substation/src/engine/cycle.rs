@@ -18,7 +18,7 @@ const SETTLING_PERIODS: f64 = 2.5;
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
     /// Place of its breaker.
-    pub(super) breaker: usize,
+    pub(super) breaker: Option<usize>,
     pub(super) element: Reclosing,
     pub(super) orders: Orders,
     /// Elements whose trips begin a cycle, and the others that trip its breaker.
@@ -39,7 +39,7 @@ impl Cycle {
         let of_breaker = rows.get(&settings.breaker).into_iter().flatten();
         let others = of_breaker.filter(|name| !settings.initiate_by.contains(name));
         Self {
-            breaker: place(rows, &settings.breaker).unwrap_or(usize::MAX),
+            breaker: place(rows, &settings.breaker),
             element: Reclosing::new(settings.times.clone()),
             orders: Orders::default(),
             finals: others.filter_map(find).collect(),
@@ -56,14 +56,14 @@ impl Cycle {
         let operates = |place: &usize| context.decisions.get(*place).is_some_and(|d| d.operate);
         let told = context.inputs.initiated();
         let is_told = !told.is_empty();
-        let tripped = context.tripped.get(self.breaker).copied().unwrap_or(PhaseSet::NONE);
-        let is_ordered = context.ordered.get(self.breaker) == Some(&true);
+        let tripped = self.breaker.map_or(PhaseSet::NONE, |breaker| context.tripped[breaker]);
+        let is_ordered = self.breaker.is_some_and(|breaker| context.ordered[breaker]);
         let seen = Seen {
             tripped: tripped | told,
             initiates: is_told || self.initiators.iter().any(operates),
             // Another device that trips the breaker says so if it may be closed again.
             is_final: self.finals.iter().any(operates) || (is_ordered && !is_told),
-            open: context.open.get(self.breaker).copied().flatten(),
+            open: self.breaker.and_then(|breaker| context.open[breaker]),
             is_charged: !self.needs_ready || context.inputs.is(Input::Ready),
             is_released: self.release.as_ref().is_none_or(operates),
             is_blocked: context.inputs.is(Input::Block),

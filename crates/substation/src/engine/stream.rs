@@ -121,9 +121,14 @@ impl Subscribed {
         self.measured.as_ref().filter(|_| are_usable)
     }
 
+    /// Whether the currents of a winding and of its star point can be used.
+    pub(super) fn has_winding(&self) -> bool {
+        self.has_neutral && self.measured(&[CURRENTS, NEUTRAL]).is_some()
+    }
+
     /// The currents of a winding, as [`Subscribed::measured`].
     pub(super) fn winding(&self) -> Option<Winding> {
-        let measured = self.measured(&[CURRENTS, NEUTRAL]).filter(|_| self.has_neutral)?;
+        let measured = self.measured.as_ref().filter(|_| self.has_winding())?;
         Some(Winding { phases: measured.bay.currents, neutral: self.measuring.neutral()? })
     }
 
