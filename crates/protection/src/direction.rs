@@ -11,6 +11,7 @@ use iec61850::SampleTime;
 
 use super::complex::{Complex, Degrees};
 use super::overcurrent::{self, Current, Overcurrent};
+use super::phases::{largest, residual};
 use super::recent::Recent;
 use super::symmetrical::Sequence;
 use super::{Decision, PhaseSet};
@@ -96,8 +97,7 @@ impl Directional {
             Some((_, None)) => return self.decision,
             // Nothing is left to compare with: the direction that was found holds while current flows.
             Some((bay, Some(recent))) if self.decision.start && self.is_blind(recent) => {
-                let largest = bay.currents.map(Complex::norm).into_iter().fold(0.0, f64::max);
-                Some(Current { fundamental_a: largest, second_harmonic_a: 0.0 })
+                Some(Current { fundamental_a: largest(bay.currents), second_harmonic_a: 0.0 })
             }
             Some((bay, Some(recent))) => Some(match self.settings.polarisation {
                 Polarisation::Phases => self.phases(bay, recent),
@@ -154,13 +154,12 @@ impl Directional {
     }
 
     fn residual(&self, bay: &Bay, recent: &Recent) -> Current {
-        let sum = |phases: [Complex; 3]| phases.into_iter().sum::<Complex>();
-        let (current, voltage) = (sum(recent.slopes), -sum(recent.voltages));
+        let (current, voltage) = (residual(recent.slopes), -residual(recent.voltages));
         let is_large = voltage.norm() >= self.settings.polarising_v_min;
         let flows = self.flows(current, is_large.then_some(voltage));
         Current {
-            fundamental_a: if flows { sum(bay.currents).norm() } else { 0.0 },
-            second_harmonic_a: sum(bay.second_harmonics).norm(),
+            fundamental_a: if flows { residual(bay.currents).norm() } else { 0.0 },
+            second_harmonic_a: residual(bay.second_harmonics).norm(),
         }
     }
 
