@@ -285,3 +285,15 @@ fn an_end_whose_elements_cannot_see_does_not_echo() {
         assert!(bay.operations("P", 0).is_empty(), "{blind}");
     }
 }
+
+#[test]
+fn an_end_is_blind_while_one_of_its_elements_is_kept_from_a_swing() {
+    const SWING: &str = "  PS: {function: power_swing, stream: line, resistance: 12 ohm, reactance: 12 ohm, band: 5 ohm, current_min: 100 A}\n";
+    let settings = with(&format!("{SWING}{PILOT}"), "receive P")
+        .replace("delay: 0 ms}\n  IE>", "delay: 0 ms, power_swing: PS}\n  IE>");
+    let mut bay = Bay::new(&settings);
+    let (pilot, swing) = (bay.place("P"), bay.place("PS"));
+    assert!(bay.engine.sees(pilot) && !bay.engine.decision(swing).operate);
+    bay.run(100, load(Complex::new(14.5, 5.0)), CLOSED, |_| ());
+    assert!(!bay.engine.sees(pilot) && bay.engine.decision(swing).operate);
+}
