@@ -10,6 +10,8 @@
 //! | position | it has been neither open nor closed, or not told, for `unknown_max` |
 //! | trip circuit | it is told not to be healthy for `circuit_delay` |
 //!
+//! A breaker one pole of which is open on purpose is where it should be.
+//!
 //! A trip breaks off the supervision of closing, and the other way round. Delays without a setting
 //! are those of relays on the market: 5 s for a position (MiCOM P54x), 3 s for the trip circuit
 //! (TCSSCBR of ABB), during which a trip may bridge what supervises the coil.
@@ -43,6 +45,8 @@ pub struct Told {
     pub close: bool,
     /// Whether it is closed, where that is known.
     pub is_closed: Option<bool>,
+    /// One pole is open on purpose, and it is told of each where it is.
+    pub is_pole_open: bool,
     /// Whether its trip circuit is healthy, where anybody says so.
     pub circuit: Option<bool>,
 }
@@ -92,7 +96,7 @@ impl BreakerSupervision {
             Decision::new(true, now.since(since) >= longest)
         });
         let others = [
-            self.unknown.update(now, told.is_closed.is_none()),
+            self.unknown.update(now, told.is_closed.is_none() && !told.is_pole_open),
             self.circuit.update(now, told.circuit == Some(false)),
         ];
         others.into_iter().fold(moving, |all, each| {
@@ -105,8 +109,13 @@ impl BreakerSupervision {
 mod tests {
     use super::*;
 
-    const CLOSED: Told =
-        Told { trip: false, close: false, is_closed: Some(true), circuit: Some(true) };
+    const CLOSED: Told = Told {
+        trip: false,
+        close: false,
+        is_closed: Some(true),
+        is_pole_open: false,
+        circuit: Some(true),
+    };
     const OPEN: Told = Told { is_closed: Some(false), ..CLOSED };
 
     fn breaker() -> BreakerSupervision {
@@ -167,6 +176,8 @@ mod tests {
         assert_eq!(alarms(unknown(5100)), None);
         assert_eq!(alarms(unknown(5200)), Some((5100, 5199)));
         assert_eq!(alarms(|_| Told::default()), Some((5000, 9999)), "nobody tells it");
+        let pole_open = |_| Told { is_closed: None, is_pole_open: true, ..CLOSED };
+        assert_eq!(alarms(pole_open), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::time::Duration;
 use iec61850::SampleTime;
 
 use super::direction::Bay;
+use super::phases::residual;
 use super::timing::{Delay, Level};
 use super::{Complex, Decision, PhaseSet, Sequence};
 
@@ -63,8 +64,7 @@ impl CtSupervision {
             *self = Self::new(self.settings);
             return Decision::NONE;
         };
-        let residual: Complex = bay.currents.into_iter().sum();
-        let is_residual = self.residual.update(residual.norm());
+        let is_residual = self.residual.update(residual(bay.currents).norm());
         let currents_a = bay.currents.map(Complex::norm);
         let share = |phase| if self.lost == Some(phase) { BACK_SHARE } else { LOST_SHARE };
         self.lost = (0..3).find(|phase| has_lost(currents_a, *phase, share(*phase)));

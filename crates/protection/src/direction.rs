@@ -9,11 +9,12 @@
 
 use iec61850::SampleTime;
 
-use super::Decision;
 use super::complex::{Complex, Degrees};
 use super::overcurrent::{self, Current, Overcurrent};
+use super::phases::{largest, residual};
 use super::recent::Recent;
 use super::symmetrical::Sequence;
+use super::{Decision, PhaseSet};
 
 /// Half of the angle in which a fault is ahead; what is left at each side is no direction.
 const HALF_WIDTH_DEG: f64 = 85.0;
@@ -96,15 +97,18 @@ impl Directional {
             Some((_, None)) => return self.decision,
             // Nothing is left to compare with: the direction that was found holds while current flows.
             Some((bay, Some(recent))) if self.decision.start && self.is_blind(recent) => {
-                let largest = bay.currents.map(Complex::norm).into_iter().fold(0.0, f64::max);
-                Some(Current { fundamental_a: largest, second_harmonic_a: 0.0 })
+                Some(Current { fundamental_a: largest(bay.currents), second_harmonic_a: 0.0 })
             }
             Some((bay, Some(recent))) => Some(match self.settings.polarisation {
                 Polarisation::Phases => self.phases(bay, recent),
                 Polarisation::Residual => self.residual(bay, recent),
             }),
         };
-        self.decision = self.overcurrent.update(now, current);
+        let phases = match self.settings.polarisation {
+            Polarisation::Phases => PhaseSet::NONE,
+            Polarisation::Residual => PhaseSet::EARTH,
+        };
+        self.decision = self.overcurrent.update(now, current).in_phases(phases);
         self.decision
     }
 
@@ -150,13 +154,12 @@ impl Directional {
     }
 
     fn residual(&self, bay: &Bay, recent: &Recent) -> Current {
-        let sum = |phases: [Complex; 3]| phases.into_iter().sum::<Complex>();
-        let (current, voltage) = (sum(recent.slopes), -sum(recent.voltages));
+        let (current, voltage) = (residual(recent.slopes), -residual(recent.voltages));
         let is_large = voltage.norm() >= self.settings.polarising_v_min;
         let flows = self.flows(current, is_large.then_some(voltage));
         Current {
-            fundamental_a: if flows { sum(bay.currents).norm() } else { 0.0 },
-            second_harmonic_a: sum(bay.second_harmonics).norm(),
+            fundamental_a: if flows { residual(bay.currents).norm() } else { 0.0 },
+            second_harmonic_a: residual(bay.second_harmonics).norm(),
         }
     }
 
@@ -311,6 +314,8 @@ mod tests {
             let currents = [Complex::polar_deg(600.0, angle_deg), Complex::ZERO, Complex::ZERO];
             let mut element = element(Way::Forward, Polarisation::Residual);
             assert_eq!(operates(&mut element, &bay(currents, voltages)).is_some(), ahead);
+            let earth = if ahead { PhaseSet::EARTH } else { PhaseSet::NONE };
+            assert_eq!(element.decision.phases, earth);
         }
         let mut element = element(Way::Forward, Polarisation::Residual);
         let balanced = bay(balanced(1000.0, -45.0), balanced(6000.0, 0.0));

@@ -34,6 +34,7 @@ pub mod measure;
 mod memory;
 pub mod overcurrent;
 mod phase_set;
+pub mod phases;
 pub mod plausible;
 pub mod pole_discordance;
 pub mod power;

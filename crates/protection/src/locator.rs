@@ -15,6 +15,7 @@
 
 use super::complex::Complex;
 use super::phase_set::PhaseSet;
+use super::phases::{largest, residual};
 use super::recent::Recent;
 
 /// Periods since the inception between which distances are taken.
@@ -156,13 +157,12 @@ impl Locator {
         let (currents, slopes, voltages) = (recent.currents, recent.slopes, recent.voltages);
         let first = (0..3).find(|phase| phases.has(*phase)).unwrap_or(0);
         if phases.count() == 1 {
-            let sum = |phasors: [Complex; 3]| phasors.into_iter().sum::<Complex>();
             let earth = self.settings.earth_factor;
-            let with_earth = |phasors: [Complex; 3]| phasors[first] + earth * sum(phasors);
+            let with_earth = |phasors: [Complex; 3]| phasors[first] + earth * residual(phasors);
             return Loop {
                 voltage: voltages[first],
                 drop: recent.drop(impedance, with_earth(currents), with_earth(slopes)),
-                reference: changes[first] - sum(changes) * (1.0 / 3.0),
+                reference: changes[first] - residual(changes) * (1.0 / 3.0),
             };
         }
         // Between two phases; of three any two.
@@ -186,9 +186,8 @@ fn faulted(changes: [Complex; 3]) -> Option<PhaseSet> {
     if between[most] <= 0.0 {
         return None;
     }
-    let largest = changes.iter().map(|change| change.norm()).fold(0.0, f64::max);
-    let residual = changes.into_iter().sum::<Complex>().norm() / 3.0;
-    let earth = if residual > EARTH_SHARE * largest { PhaseSet::EARTH } else { PhaseSet::NONE };
+    let has_earth = residual(changes).norm() / 3.0 > EARTH_SHARE * largest(changes);
+    let earth = if has_earth { PhaseSet::EARTH } else { PhaseSet::NONE };
     let share = between[least] / between[most];
     let others =
         |phase: usize| PhaseSet::phase((phase + 1) % 3) | PhaseSet::phase((phase + 2) % 3) | earth;

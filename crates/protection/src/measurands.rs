@@ -7,6 +7,7 @@
 
 use super::complex::{Complex, Degrees};
 use super::measure::Measured;
+use super::phases::powers;
 use super::symmetrical::Sequence;
 
 /// Voltage below which an angle is that of noise, in V.
@@ -110,8 +111,7 @@ impl Measurands {
     #[must_use]
     pub fn power(&self) -> Option<[(&'static str, Power); 4]> {
         let (currents, voltages) = (self.currents?.phases, self.voltages?.phases);
-        let of = |phase: usize| voltages[phase] * currents[phase].conj();
-        let [a, b, c] = [0, 1, 2].map(of);
+        let [a, b, c] = powers(voltages, currents);
         Some([("total", Power(a + b + c)), ("A", Power(a)), ("B", Power(b)), ("C", Power(c))])
     }
 }

@@ -27,6 +27,8 @@ const STEP_HZ: f64 = 0.005;
 const VOLTAGE_SHARE_MIN: f64 = 0.2;
 /// Periods for which a voltage is there until it may have a frequency that is not known.
 const ALIVE_PERIODS: f64 = 1.5;
+/// Periods for which a frequency is sought: what is induced on a dead line may ring below all of them.
+const SEEKING_PERIODS: f64 = 25.0;
 /// Periods after an inception in which frequency holds.
 const HOLD_PERIODS: f64 = 2.5;
 /// Phase currents, the current of the star point and phase voltages among the channels.
@@ -52,6 +54,8 @@ pub struct Measuring {
     voltage_v: f64,
     /// Number of the newest sample at which it was too low to have a frequency.
     dead_until: u64,
+    /// Number of the newest sample at which no frequency was sought.
+    seeking_after: u64,
     /// The largest positive sequence voltage since the start, in V.
     voltage_v_max: f64,
     /// The frequency that the filters are for.
@@ -115,6 +119,7 @@ impl Measuring {
             voltage_v_min,
             voltage_v: 0.0,
             dead_until: 0,
+            seeking_after: 0,
             voltage_v_max: 0.0,
             frequency_hz: nominal_hz,
             fit: Fit::new(rate, nominal_hz, samples_max),
@@ -173,8 +178,12 @@ impl Measuring {
         // A voltage of another frequency than is known yet is not what it was a period ago either.
         // One that has just come back is: nothing is what it was.
         let alive_samples = (self.number - self.dead_until) as f64;
-        let is_seeking =
-            !self.tracker.is_found() && alive_samples >= ALIVE_PERIODS * period_samples;
+        let wants = !self.tracker.is_found() && alive_samples >= ALIVE_PERIODS * period_samples;
+        if !wants {
+            self.seeking_after = self.number;
+        }
+        let sought_samples = (self.number - self.seeking_after) as f64;
+        let is_seeking = wants && sought_samples < SEEKING_PERIODS * period_samples;
         if !is_seeking && self.inception.update(self.number, period_samples, windows, peaks) {
             self.memory.keep(self.inception.begin(), self.frequency_hz);
         }

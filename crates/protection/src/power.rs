@@ -13,6 +13,7 @@ use std::time::Duration;
 use iec61850::SampleTime;
 
 use super::direction::{Bay, Way};
+use super::phases::powers;
 use super::timing::{Delay, Level};
 use super::voltage::Side;
 use super::{Complex, Decision, Sequence};
@@ -83,8 +84,7 @@ impl Power {
 
     /// The power that is compared, in W or var, as it counts.
     fn value_va(&self, bay: &Bay) -> f64 {
-        let phases = bay.voltages.into_iter().zip(bay.currents);
-        let sum: Complex = phases.map(|(voltage, current)| voltage * current.conj()).sum();
+        let sum: Complex = powers(bay.voltages, bay.currents).into_iter().sum();
         let part = if self.settings.part == Part::Active { sum.re } else { sum.im };
         if self.settings.way == Way::Forward { part } else { -part }
     }

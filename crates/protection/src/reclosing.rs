@@ -10,7 +10,8 @@
 //!
 //! After a trip of one pole (a fault of one phase to earth), the pole is closed again without looking at
 //! voltages, for the other two hold both sides together. A second fault meanwhile trips all poles, and is
-//! the next shot. A cycle that ends while one pole is open trips the others as well.
+//! the next shot. A breaker that opens all poles though one was tripped is closed as after a trip of all.
+//! A cycle that ends while one pole is open trips the others as well.
 //!
 //! Sources: RREC of IEC 61850-7-4, IEEE C37.104 (guide for automatic reclosing).
 
@@ -19,6 +20,10 @@ use std::time::Duration;
 use iec61850::SampleTime;
 
 use super::PhaseSet;
+
+/// How long poles may be elsewhere than a cycle has them, while somebody closes or opens the breaker:
+/// they move within some ms of each other, and are told one by one.
+const MOVING_MAX: Duration = Duration::from_millis(100);
 
 /// Times of a reclosing element.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -138,6 +143,8 @@ pub struct Reclosing {
     poles: PhaseSet,
     /// Since when the breaker is closed, while it is known to be.
     closed_since: Option<SampleTime>,
+    /// Since when poles are elsewhere than this cycle has them, while they are.
+    elsewhere_since: Option<SampleTime>,
 }
 
 impl Reclosing {
@@ -151,6 +158,7 @@ impl Reclosing {
             shot: 0,
             poles: PhaseSet::NONE,
             closed_since: None,
+            elsewhere_since: None,
         }
     }
 
@@ -259,12 +267,10 @@ impl Reclosing {
     fn open(&mut self, now: SampleTime, seen: &Seen) {
         self.poles = self.poles | seen.tripped;
         let poles = if self.poles.count() == 1 { self.poles } else { PhaseSet::ALL };
-        if !seen.is_trip() && seen.open == Some(poles) {
+        let open = seen.open.filter(|open| *open == poles || *open == PhaseSet::ALL);
+        if let Some(open) = open.filter(|_| !seen.is_trip()) {
             self.poles = poles;
-            match self.dead_time() {
-                Some(_) => self.enter(now, State::DeadTime),
-                None => self.lock_out(now, Reason::ShotsUsed),
-            }
+            self.begin_dead_time(now, open);
         } else if now.since(self.since) >= self.settings.open_within {
             self.lock_out(now, Reason::NotOpen);
         }
@@ -282,7 +288,9 @@ impl Reclosing {
         } else if seen.is_closed() {
             // By somebody else, who must look after it.
             self.enter(now, State::NotReady);
-        } else if seen.open.is_some() && !is_open {
+        } else if self.poles.count() == 1 && seen.open == Some(PhaseSet::ALL) {
+            self.begin_dead_time(now, PhaseSet::ALL);
+        } else if self.is_elsewhere(now, seen) {
             self.lock_out(now, Reason::NotOpen);
         } else if self.state == State::DeadTime {
             if self.dead_time().is_some_and(|dead_time| span >= dead_time) {
@@ -314,6 +322,25 @@ impl Reclosing {
         }
     }
 
+    /// The dead time of these poles begins, which are those of the shot, or all.
+    fn begin_dead_time(&mut self, now: SampleTime, open: PhaseSet) {
+        let is_as_told = std::mem::replace(&mut self.poles, open) == open;
+        match self.dead_time() {
+            Some(_) => self.enter(now, State::DeadTime),
+            None if is_as_told => self.lock_out(now, Reason::ShotsUsed),
+            None => self.lock_out(now, Reason::NotOpen),
+        }
+    }
+
+    /// Whether poles are elsewhere than this shot has them, and not on their way.
+    fn is_elsewhere(&mut self, now: SampleTime, seen: &Seen) -> bool {
+        if seen.open.is_none_or(|open| open == self.poles) {
+            self.elsewhere_since = None;
+            return false;
+        }
+        now.since(*self.elsewhere_since.get_or_insert(now)) >= MOVING_MAX
+    }
+
     /// Dead time of the present shot, if it has one.
     fn dead_time(&self) -> Option<Duration> {
         match (self.settings.dead_time_single, self.poles.count()) {
@@ -342,7 +369,7 @@ impl Reclosing {
     }
 
     fn enter(&mut self, now: SampleTime, state: State) {
-        (self.state, self.since) = (state, now);
+        (self.state, self.since, self.elsewhere_since) = (state, now, None);
         if matches!(state, State::NotReady | State::Ready) {
             self.shot = 0;
         }

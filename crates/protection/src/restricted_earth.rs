@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 
+use super::phases::{largest, residual};
 use super::timing::Delay;
 use super::{Complex, Decision, PhaseSet};
 
@@ -72,7 +73,7 @@ impl RestrictedEarth {
             *self = Self::new(self.settings);
             return Decision::NONE;
         };
-        let residual: Complex = winding.phases.into_iter().sum();
+        let residual = residual(winding.phases);
         let neutral_a = winding.neutral.norm();
         let difference_a = (residual + winding.neutral).norm();
         let flows = neutral_a > NEUTRAL_SHARE_MIN * self.settings.pick_up_a;
@@ -82,7 +83,7 @@ impl RestrictedEarth {
             self.outside = Some(now);
         }
         self.outside = self.outside.filter(|at| now.since(*at) < OUTSIDE_TIME);
-        let largest_a = winding.phases.map(Complex::norm).into_iter().fold(neutral_a, f64::max);
+        let largest_a = largest(winding.phases).max(neutral_a);
         let threshold_a = self.settings.pick_up_a.max(self.settings.slope * largest_a);
         let ratio = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
         self.is_started =

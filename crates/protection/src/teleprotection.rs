@@ -70,7 +70,7 @@ pub struct Settings {
 pub struct Seen {
     /// An element that looks ahead, beyond the line, has started.
     pub forward: bool,
-    /// Phases of that fault, where they are known.
+    /// Phases of that fault; none where they are not known.
     pub phases: PhaseSet,
     /// An element that reaches no further than the line has started.
     pub underreaching: bool,
@@ -156,7 +156,7 @@ impl Teleprotection {
         // An open breaker has nothing to trip, and a trip would only make others follow it.
         let may_trip = echoes && hears && seen.is_closed != Some(false);
         let low = seen.phases_v.filter(|_| may_trip).map(|phases_v| weak_end.low(phases_v));
-        (echoes, low.map_or(PhaseSet::NONE, PhaseSet::of))
+        (echoes, low.unwrap_or_default())
     }
 }
 

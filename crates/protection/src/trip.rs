@@ -21,7 +21,7 @@ pub struct Matrix {
     pub elements_by_breaker: BTreeMap<String, Vec<String>>,
     /// Elements that may trip a single pole, for each breaker that has a drive for each.
     pub single_pole: BTreeMap<String, Vec<String>>,
-    /// How long a trip lasts at least, so that a coil sees it.
+    /// How long a trip outlasts its cause, so that a coil sees it.
     pub pulse_min: Duration,
     /// Whether a trip stays until somebody resets it.
     pub lockout: bool,
@@ -200,6 +200,7 @@ mod tests {
         logic.reset(1);
         assert_eq!(tripped(&mut logic, 100_002, "I>>"), [true, false], "it still operates");
     }
+
     #[test]
     fn one_phase_to_earth_trips_one_pole_that_would_be_closed_again() {
         for (phases, closes_pole, tripped) in [

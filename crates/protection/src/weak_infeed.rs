@@ -5,7 +5,7 @@
 //! ```text
 //! idle --heard, quiet--> heard --for `delay`--> echoing --for 100 ms, or not quiet--> locked
 //! heard --silence, or not quiet--> idle
-//! locked --silence, 250 ms after the echo--> idle
+//! locked --silence, 250 ms after the echo began--> idle
 //! ```
 //!
 //! Quiet is an end that can see, and has seen a fault neither ahead nor behind for 200 ms: what it
@@ -17,6 +17,8 @@
 use std::time::Duration;
 
 use iec61850::SampleTime;
+
+use super::PhaseSet;
 
 /// How long an echo lasts at most: until the strong end has tripped.
 const ECHO: Duration = Duration::from_millis(100);
@@ -79,11 +81,12 @@ impl WeakEnd {
         matches!(self.state, State::Echoing(_))
     }
 
-    /// Phases whose voltage is low enough for a trip.
+    /// Phases whose voltage is low enough for a trip: one alone is that of a fault to earth.
     #[must_use]
-    pub fn low(&self, phases_v: [f64; 3]) -> [bool; 3] {
+    pub fn low(&self, phases_v: [f64; 3]) -> PhaseSet {
         let is_low = |v: f64| self.settings.trip_below_v.is_some_and(|limit_v| v < limit_v);
-        phases_v.map(is_low)
+        let low = PhaseSet::of(phases_v.map(is_low));
+        if low.count() == 1 { low | PhaseSet::EARTH } else { low }
     }
 }
 
@@ -135,8 +138,11 @@ mod tests {
 
     #[test]
     fn phases_with_low_voltage_are_known() {
-        assert_eq!(end().low([63_000.0, 39_000.0, 41_000.0]), [false, true, false]);
+        let low = |phases_v| end().low(phases_v).to_string();
+        assert_eq!(low([63_000.0, 39_000.0, 41_000.0]), "BN");
+        assert_eq!(low([39_000.0, 39_000.0, 63_000.0]), "AB");
+        assert_eq!((low([0.0; 3]), low([63_000.0; 3])), ("ABC".into(), String::new()));
         let echo_only = Settings { trip_below_v: None, ..end().settings };
-        assert_eq!(WeakEnd::new(echo_only).low([0.0; 3]), [false; 3]);
+        assert_eq!(WeakEnd::new(echo_only).low([0.0; 3]), PhaseSet::NONE);
     }
 }

@@ -7,7 +7,7 @@ use realtime::{clock, time};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use substation::engine::Change;
-use substation::settings::{Entry, Relay};
+use substation::settings::{Entry, Input, Relay};
 
 use crate::event::{Event, What};
 use crate::group::By;
@@ -122,6 +122,10 @@ impl Names {
             }
             Entry::Input(input, element) => {
                 json!({input.word(): element, "on": value == Some(true), "publisher": name})
+            }
+            Entry::InitiatePole(element, pole) => {
+                let (word, pole) = (Input::Initiate.word(), PhaseSet::phase(*pole).to_string());
+                json!({word: element, "pole": pole, "on": value == Some(true), "publisher": name})
             }
             Entry::Trip(breaker) => {
                 json!({"order": breaker, "on": value == Some(true), "publisher": name})

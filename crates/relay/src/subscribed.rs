@@ -26,6 +26,8 @@ pub(crate) struct Subscribed {
 pub(crate) enum Order {
     /// An element is told something.
     Tell(Input, usize),
+    /// An element is told of a trip of one pole, by its place.
+    Initiate(usize, usize),
     /// A breaker is to be tripped.
     Trip(usize),
     /// A breaker is closed or not, or one of its poles.
@@ -38,7 +40,7 @@ impl Subscribed {
     pub(crate) fn of(relay: &Relay) -> Vec<Self> {
         let breakers = &relay.protection.trips.elements_by_breaker;
         let place = |entry: &Entry| match entry {
-            Entry::Input(_, name) => {
+            Entry::Input(_, name) | Entry::InitiatePole(name, _) => {
                 relay.protection.elements.keys().position(|known| known == name)
             }
             Entry::Trip(name)
@@ -100,6 +102,7 @@ impl Subscribed {
         known.filter_map(|((entry, place), value)| {
             let order = match entry {
                 Entry::Input(input, _) => Order::Tell(*input, (*place)?),
+                Entry::InitiatePole(_, pole) => Order::Initiate((*place)?, *pole),
                 Entry::Trip(_) => Order::Trip((*place)?),
                 Entry::Position(_) => Order::Position((*place)?, None),
                 Entry::PolePosition(_, pole) => Order::Position((*place)?, Some(*pole)),
@@ -119,9 +122,11 @@ impl Subscribed {
                     Data::BitString(bits) => (bits.len() == 2, "a double point or boolean"),
                     other => (matches!(other, Data::Boolean(_)), "a double point or boolean"),
                 },
-                Entry::Input(..) | Entry::Trip(_) | Entry::Reset(_) | Entry::Group(_) => {
-                    (matches!(data, Data::Boolean(_)), "a boolean")
-                }
+                Entry::Input(..)
+                | Entry::InitiatePole(..)
+                | Entry::Trip(_)
+                | Entry::Reset(_)
+                | Entry::Group(_) => (matches!(data, Data::Boolean(_)), "a boolean"),
                 Entry::Quality(_) => (
                     matches!(data, Data::BitString(bits) if Quality::from_bits(bits).is_some()),
                     "a quality",
@@ -226,6 +231,23 @@ subscriptions:
         assert_eq!(give(subscribed, 3, 4, &values(0x00, 0, true))[0], None);
         assert_eq!(subscribed.poll(SampleTime::from_ns(104_000_000)), Liveness::Lost);
         assert!(subscribed.orders().eq([(Order::Tell(Input::Block, 0), None)]));
+    }
+
+    #[test]
+    fn a_trip_of_one_pole_and_of_all_are_told_apart() {
+        let text = SETTINGS.replace(
+            "function: overcurrent, stream: s, pick_up: 1 kA, delay: 0 s}",
+            "function: breaker_failure, stream: s, breaker: Q0, pick_up: 20 A, \
+             retrip_delay: 50 ms, backup_delay: 150 ms}",
+        ) + "trips: {breakers: {Q0: I>}}\n";
+        let text = text.replace("quality, block I>, unused", "unused, initiate I>, initiate I> C");
+        let relay = settings::read("relay.yaml", &text).unwrap_or_else(|p| panic!("{p}"));
+        let mut all = Subscribed::of(&relay);
+        let [position, unused, all_poles, _] = values(0x80, 0, false);
+        give(&mut all[0], 0, 1, &[position, unused, all_poles, Value::Boolean(true)]);
+        let orders: Vec<_> = all[0].orders().skip(1).collect();
+        let told = Order::Tell(Input::Initiate, 0);
+        assert_eq!(orders, [(told, Some(false)), (Order::Initiate(0, 2), Some(true))]);
     }
 
     #[test]

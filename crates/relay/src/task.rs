@@ -240,8 +240,11 @@ impl<'t> Task<'t> {
         for (order, value) in self.subscribed.iter().flat_map(Subscribed::orders) {
             match order {
                 Order::Tell(input, element) => self.engine.tell(element, input, value),
+                Order::Initiate(element, pole) if value == Some(true) => {
+                    self.engine.initiate(element, pole);
+                }
                 Order::Trip(breaker) if value == Some(true) => self.engine.order(breaker),
-                Order::Trip(_) => {}
+                Order::Initiate(..) | Order::Trip(_) => {}
                 Order::Position(breaker, pole) => self.engine.position(breaker, pole, value),
                 // It is chosen among all.
                 Order::Group(_) => {}

@@ -85,7 +85,7 @@ fn the_line_of_the_guide_is_read() {
     let guide = examples_of(&repository().join("docs/relay.md"));
     let [line, ..] = &guide[..] else { panic!("there is one") };
     let line = relay::read("line.yaml", line).unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(line.protection.elements["POTT"].guards, ["FF", "PS"]);
+    assert_eq!(line.protection.elements["Z2"].guards, ["FF", "PS"]);
     assert_eq!(line.protection.trips.elements_by_breaker["Q0"].len(), 4);
 }
 

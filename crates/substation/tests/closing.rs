@@ -85,6 +85,11 @@ fn what_is_missing_elsewhere_is_told() {
             "trips.single_pole[1]: nothing closes a pole of `Q1` again",
         ),
         (
+            "open_pole_blocks: I>>",
+            "open_pole_blocks: check",
+            "elements.AR.open_pole_blocks: `check` is not misled by an open pole",
+        ),
+        (
             "dead_time_single: 600 ms, ",
             "",
             "elements.AR.open_pole_blocks: this is for `dead_time_single`",

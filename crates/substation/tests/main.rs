@@ -15,6 +15,7 @@ mod scl;
 mod settings;
 mod settings_elements;
 mod settings_quorum;
+mod single_pole;
 mod synchro;
 // The captures of `iec61850`.
 #[path = "../../iec61850/tests/support/mod.rs"]

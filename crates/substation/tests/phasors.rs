@@ -153,6 +153,63 @@ fn phasors_stay_right_from_45_to_65_hz() {
 }
 
 #[test]
+fn a_dead_line_that_rings_below_all_frequencies_is_still_seen_to_be_switched_on() {
+    const RATE: u32 = 4000;
+    let mut measuring = Measuring::new((RATE, 50.0), Transformers::Inductive, (1.0, 1.0));
+    let (ringing_ms, switched_ms) = (1000..4000, 4000);
+    let mut ages = Vec::new();
+    for number in 0..5 * RATE {
+        let ms = number * 1000 / RATE;
+        let (volts, frequency_hz) =
+            if ringing_ms.contains(&ms) { (40.0, 31.0) } else { (100.0, 50.0) };
+        let turns = frequency_hz * f64::from(number) / f64::from(RATE);
+        let amperes = if ringing_ms.contains(&ms) { 0.0 } else { 500.0 };
+        measuring.push(&std::array::from_fn(|channel| {
+            let angle_deg = 360.0 * turns.fract() - 120.0 * (channel % 4) as f64;
+            angle_deg.to_radians().cos() * if channel < 4 { amperes } else { volts }
+        }));
+        if number % 4 == 0
+            && let Some(measured) = measuring.measure()
+        {
+            ages.extend(measured.recent.map(|recent| (ms, recent.age)));
+        }
+    }
+    let first = ages.iter().find(|(ms, _)| *ms >= switched_ms + 15);
+    let age = first.expect("there are phasors by then").1;
+    assert!(age < 1.5, "samples of before are mixed in: {age} periods");
+}
+
+#[test]
+fn another_frequency_is_found_while_it_is_sought() {
+    const RATE: u32 = 4000;
+    for (frequency_hz, gap_ms) in (43..=62).flat_map(|hz| [(hz, 0), (hz, 500)]) {
+        let mut measuring = Measuring::new((RATE, 50.0), Transformers::Inductive, (1.0, 1.0));
+        let mut found = None;
+        for number in 0..3 * RATE {
+            let ms = number * 1000 / RATE;
+            let is_gone = (1000..1000 + gap_ms).contains(&ms);
+            let hertz = if ms < 1000 { 50.0 } else { f64::from(frequency_hz) };
+            let volts = if is_gone { 0.0 } else { 100.0 };
+            let turns = hertz * f64::from(number) / f64::from(RATE);
+            measuring.push(&std::array::from_fn(|channel| {
+                let angle_deg = 360.0 * turns.fract() - 120.0 * (channel % 4) as f64;
+                angle_deg.to_radians().cos() * volts
+            }));
+            if number % 4 == 0 && ms >= 1000 + gap_ms {
+                let measured = measuring.measure().and_then(|measured| measured.frequency_hz);
+                let is_right =
+                    measured.is_some_and(|hz| (hz - f64::from(frequency_hz)).abs() < 0.02);
+                found = if is_right { found.or(Some(ms)) } else { None };
+            } else if number % 4 == 0 {
+                measuring.measure();
+            }
+        }
+        let took = found.map(|ms| ms - 1000 - gap_ms);
+        assert!(took.is_some_and(|ms| ms < 450), "{frequency_hz} Hz after {gap_ms} ms: {took:?}");
+    }
+}
+
+#[test]
 fn root_mean_square_is_that_of_the_capture() {
     let mut window = Window::new(4800);
     captured(4).iter().for_each(|sample| window.push(*sample));

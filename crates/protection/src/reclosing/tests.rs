@@ -204,6 +204,53 @@ fn a_pole_that_cannot_be_closed_takes_the_others_with_it() {
     }
 }
 
+#[test]
+fn a_breaker_that_somebody_closes_pole_by_pole_meanwhile_is_not_locked_out() {
+    let one_by_one = [A | PhaseSet::phase(1), A, PhaseSet::NONE].map(Some);
+    for (waiting_ms, is_released) in [(100, true), (900, false)] {
+        let mut bench = Bench::new(settings(&[500], None));
+        bench.trip(ALL);
+        bench.lasts(waiting_ms, Seen { is_released, ..OPEN });
+        for open in one_by_one {
+            bench.lasts(10, Seen { open, is_released, ..CLOSED });
+        }
+        assert_eq!((bench.state(), bench.rest_trips), (State::NotReady, 0));
+    }
+    let mut stuck = Bench::new(settings(&[500], None));
+    stuck.trip(ALL);
+    stuck.lasts(100, OPEN);
+    stuck.lasts(100, Seen { open: Some(A), ..CLOSED });
+    assert_eq!(stuck.state(), State::DeadTime);
+    stuck.lasts(1, Seen { open: Some(A), ..CLOSED });
+    assert_eq!((stuck.state(), stuck.rest_trips), (State::Lockout(Reason::NotOpen), 1));
+}
+
+#[test]
+fn a_breaker_that_opens_all_poles_when_one_is_tripped_is_closed_as_after_a_trip_of_all() {
+    let tripped = |bench: &mut Bench| {
+        bench.lasts(40, Seen { initiates: true, tripped: A, ..CLOSED });
+        bench.lasts(60, Seen { tripped: A, open: Some(ALL), ..CLOSED });
+    };
+    let later = |bench: &mut Bench| {
+        bench.trip(A);
+        bench.lasts(100, Seen { open: Some(A), ..CLOSED });
+        bench.lasts(5, Seen { open: Some(A | PhaseSet::phase(2)), ..CLOSED });
+    };
+    let cases: [&dyn Fn(&mut Bench); 2] = [&tripped, &later];
+    for before in cases {
+        let mut bench = Bench::new(settings(&[500], Some(800)));
+        before(&mut bench);
+        let open = Seen { is_released: false, ..OPEN };
+        assert!(!bench.lasts(700, open), "all poles need a release");
+        assert!(bench.element.is_in_progress() && !bench.element.is_pole_open());
+        assert!(bench.lasts(1, OPEN));
+        let mut bench = Bench::new(settings(&[], Some(800)));
+        before(&mut bench);
+        assert!(!bench.lasts(2000, OPEN));
+        assert_eq!(bench.state(), State::Lockout(Reason::NotOpen));
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A fault, a trip of these poles for 60 ms, and a breaker that opens meanwhile.

@@ -182,7 +182,8 @@ fn a_weak_trip_names_the_phases_of_low_voltage() {
     let decisions: Vec<Decision> =
         (0..60).map(|ms| end.update(SampleTime::from_ns(ms * 1_000_000), Some(&seen))).collect();
     assert_eq!(decisions[39], Decision::NONE);
-    let expected = Decision { start: true, operate: true, phases: PhaseSet::phase(0) };
+    let phases = PhaseSet::phase(0) | PhaseSet::EARTH;
+    let expected = Decision { start: true, operate: true, phases };
     assert_eq!(decisions[40], expected);
 }
 

@@ -8,7 +8,7 @@ use iec61850::goose::Liveness;
 use iec61850::stream::State;
 use protection::PhaseSet;
 use substation::engine::Change;
-use substation::settings::{Entry, Relay, SignalKind};
+use substation::settings::{Entry, Input, Relay, SignalKind};
 
 use crate::event::What;
 
@@ -63,6 +63,10 @@ impl Channels {
                 }
                 Entry::Input(input, element) => {
                     (add(format!("{} {element}", input.word()), publisher), None)
+                }
+                Entry::InitiatePole(element, pole) => {
+                    let word = Input::Initiate.word();
+                    (add(format!("{word} {element} {}", PhaseSet::phase(*pole)), publisher), None)
                 }
                 Entry::Trip(breaker) => (add(format!("order {breaker}"), publisher), None),
                 Entry::Reset(breaker) => (add(format!("reset {breaker}"), publisher), None),

@@ -9,10 +9,12 @@ use protection::{Decision, PhaseSet};
 #[derive(Debug)]
 pub(super) struct Context<'e> {
     pub(super) inputs: &'e Inputs,
-    /// An element that blocks it sees something.
+    /// An element that blocks it sees something, or it is off.
     pub(super) is_guarded: bool,
-    /// What all elements say: those of earlier ranks now, others at the step before.
+    /// What all elements say; only of those of earlier ranks is it sure to be of this step.
     pub(super) decisions: &'e [Decision],
+    /// Elements that are blocked or off, or have nothing to look at that they can trust; as decisions.
+    pub(super) blind: &'e [bool],
     /// Poles of breakers that were tripped at the step before.
     pub(super) tripped: &'e [PhaseSet],
     /// Breakers that another device trips.

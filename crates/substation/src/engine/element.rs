@@ -65,10 +65,11 @@ enum Kind {
     RestrictedEarth(RestrictedEarth),
     SynchroCheck(SynchroCheck),
     Reclosing(Box<Cycle>),
-    PoleDiscordance(usize, PoleDiscordance),
+    PoleDiscordance(Option<usize>, PoleDiscordance),
 }
 
-/// When an element is looked at in a step: those that others look at come before them.
+/// When an element is looked at in a step. What it says of this step is seen by later ranks; what a
+/// later rank says, as that a pole is open, is seen in the next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rank {
     /// Blocks others and trips nothing.
@@ -96,7 +97,7 @@ impl Running {
     }
 
     pub(super) fn new(element: &Element, protection: &Protection) -> Self {
-        let stream = |name: &String| place(&protection.streams, name).unwrap_or(usize::MAX);
+        let stream = |name: &String| place(&protection.streams, name);
         let kind = match &element.function {
             Function::Overcurrent { of, settings } => {
                 Kind::Overcurrent(*of, Overcurrent::new(*settings))
@@ -140,11 +141,11 @@ impl Running {
                 Kind::Reclosing(Box::new(Cycle::new(settings, protection)))
             }
             Function::PoleDiscordance { breaker, delay } => Kind::PoleDiscordance(
-                place(&protection.trips.elements_by_breaker, breaker).unwrap_or(usize::MAX),
+                place(&protection.trips.elements_by_breaker, breaker),
                 PoleDiscordance::new(*delay),
             ),
         };
-        Self { streams: element.streams.iter().map(stream).collect(), kind }
+        Self { streams: element.streams.iter().filter_map(stream).collect(), kind }
     }
 
     /// What it says now.
@@ -206,8 +207,7 @@ impl Running {
             }
             Kind::BreakerFailure { breaker, element } => {
                 let tripped = breaker.map_or(PhaseSet::NONE, |breaker| context.tripped[breaker]);
-                let is_told = context.inputs.is(Input::Initiate);
-                let tripped = if is_told { PhaseSet::ALL } else { tripped };
+                let tripped = tripped | context.inputs.initiated();
                 let currents_a = measured(&currents).map(|m| m.bay.currents.map(Complex::norm));
                 let orders = element.update(now, tripped, currents_a);
                 Decision::new(orders.retrip, orders.backup)
@@ -240,8 +240,9 @@ impl Running {
                 element.update(now, sides.as_ref())
             }
             Kind::PoleDiscordance(breaker, element) => {
-                let open = context.open.get(*breaker).copied().flatten().filter(|_| !is_blocked);
-                element.update(now, open, context.pole_open.get(*breaker) == Some(&true))
+                let open = breaker.and_then(|breaker| context.open[breaker]);
+                let is_on_purpose = breaker.is_some_and(|breaker| context.pole_open[breaker]);
+                element.update(now, open.filter(|_| !is_blocked), is_on_purpose)
             }
             Kind::Differential { .. }
             | Kind::Admittance(_)
@@ -278,7 +279,7 @@ impl Running {
             _ => &[CURRENTS, VOLTAGES],
         };
         let sees = |stream: &Subscribed| match self.kind {
-            Kind::RestrictedEarth(_) => stream.winding().is_some(),
+            Kind::RestrictedEarth(_) => stream.has_winding(),
             _ => stream.measured(channels).is_some(),
         };
         self.streams.iter().all(|place| streams.get(*place).is_some_and(sees))

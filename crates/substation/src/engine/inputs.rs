@@ -5,12 +5,16 @@ use protection::PhaseSet;
 
 /// What one element is told: a value for each kind of input, unknown where nobody is heard who says it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Inputs([Option<bool>; Input::ALL.len()]);
+pub(super) struct Inputs {
+    values: [Option<bool>; Input::ALL.len()],
+    /// Poles of which it is told one by one that another device trips them.
+    poles: PhaseSet,
+}
 
 impl Inputs {
     /// Where two say something, one that says yes is enough.
     pub(super) fn tell(&mut self, input: Input, value: Option<bool>) {
-        let known = &mut self.0[input as usize];
+        let known = &mut self.values[input as usize];
         *known = match (*known, value) {
             (Some(one), Some(other)) => Some(one || other),
             (one, other) => one.or(other),
@@ -24,7 +28,17 @@ impl Inputs {
 
     /// What is said, by somebody who is heard.
     pub(super) const fn said(&self, input: Input) -> Option<bool> {
-        self.0[input as usize]
+        self.values[input as usize]
+    }
+
+    /// Another device trips this pole.
+    pub(super) fn initiate(&mut self, pole: usize) {
+        self.poles = self.poles | PhaseSet::phase(pole);
+    }
+
+    /// Poles that another device trips.
+    pub(super) fn initiated(&self) -> PhaseSet {
+        if self.is(Input::Initiate) { PhaseSet::ALL } else { self.poles }
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Logic {
         underreaching: Vec<usize>,
         reverse: Vec<usize>,
         element: Teleprotection,
-        /// Its elements can see.
+        /// It and all elements that it names can see, and nothing blocks them.
         sees: bool,
     },
     BreakerSupervision {
@@ -38,7 +38,10 @@ pub(super) enum Logic {
 
 /// Places of the reclosing elements of a breaker.
 fn closing(protection: &Protection, breaker: &str) -> Vec<usize> {
-    let closes = |function: &Function| matches!(function, Function::Reclosing(element) if element.breaker == breaker);
+    let closes = |function: &Function| match function {
+        Function::Reclosing(element) => element.breaker == breaker,
+        _ => false,
+    };
     let elements = protection.elements.values().enumerate();
     elements.filter(|(_, element)| closes(&element.function)).map(|(place, _)| place).collect()
 }
@@ -53,7 +56,12 @@ pub(super) struct View<'e> {
 
 impl View<'_> {
     fn is_blocked(&self) -> bool {
-        self.context.inputs.is(Input::Block)
+        self.context.is_guarded || self.context.inputs.is(Input::Block)
+    }
+
+    /// Whether all of these can see.
+    fn can_see(&self, places: &[usize]) -> bool {
+        places.iter().all(|place| self.context.blind.get(*place) == Some(&false))
     }
 
     /// Decisions of those that have started.
@@ -64,6 +72,13 @@ impl View<'_> {
 
     fn has_started(&self, places: &[usize]) -> bool {
         self.started(places).next().is_some()
+    }
+
+    /// Phases of those that have started, while all of these know them.
+    fn phases(&self, places: &[usize]) -> PhaseSet {
+        let known = |said: Decision| Some(said.phases).filter(|phases| !phases.is_empty());
+        let mut each = self.started(places).map(known);
+        each.try_fold(PhaseSet::NONE, |all, phases| Some(all | phases?)).unwrap_or_default()
     }
 
     fn is_closed(&self, breaker: Option<usize>) -> Option<bool> {
@@ -135,14 +150,15 @@ impl Logic {
                 element.update(view.now, seen.filter(|_| !view.is_blocked()).as_ref())
             }
             Self::Teleprotection { breaker, forward, underreaching, reverse, element, sees } => {
-                let has_both = |stream: &Subscribed| {
-                    stream.measured(&[CURRENTS, VOLTAGES]).is_some() && !view.context.is_guarded
-                };
-                *sees = view.stream.is_some_and(has_both);
-                let ahead = view.started(forward);
+                let has_both =
+                    |stream: &Subscribed| stream.measured(&[CURRENTS, VOLTAGES]).is_some();
+                let named = [&forward[..], &underreaching[..], &reverse[..]];
+                *sees = view.stream.is_some_and(has_both)
+                    && !view.is_blocked()
+                    && named.into_iter().all(|places| view.can_see(places));
                 let seen = teleprotection::Seen {
                     forward: view.has_started(forward),
-                    phases: ahead.fold(PhaseSet::NONE, |all, said| all | said.phases),
+                    phases: view.phases(forward),
                     underreaching: view.has_started(underreaching),
                     reverse: view.has_started(reverse),
                     received: view.context.inputs.said(Input::Receive),
@@ -160,6 +176,9 @@ impl Logic {
                     close: inputs.is(Input::Close)
                         || view.started(closing).any(|said| said.operate),
                     is_closed: view.is_closed(*breaker),
+                    is_pole_open: breaker.is_some_and(|breaker| {
+                        view.context.pole_open[breaker] && view.context.open[breaker].is_some()
+                    }),
                     circuit: inputs.said(Input::Circuit),
                 };
                 element.update(view.now, (!view.is_blocked()).then_some(told))

@@ -64,6 +64,8 @@ pub struct Engine {
     inputs: Vec<Inputs>,
     /// Elements that have something to look at that they can trust.
     seeing: Vec<bool>,
+    /// Elements that are blocked, or are not among those.
+    blind: Vec<bool>,
     /// Elements that block each element.
     guards: Vec<Vec<usize>>,
     /// Elements that block others now.
@@ -112,6 +114,7 @@ impl Engine {
         Self {
             inputs: vec![Inputs::default(); elements.len()],
             seeing: vec![false; elements.len()],
+            blind: vec![true; elements.len()],
             guarding: vec![false; elements.len()],
             guards: protection.elements.iter().map(guards).collect(),
             ordered: vec![false; breakers],
@@ -142,6 +145,12 @@ impl Engine {
     /// it without good quality.
     pub fn tell(&mut self, element: usize, input: Input, value: Option<bool>) {
         self.inputs[element].tell(input, value);
+    }
+
+    /// A message of another device tells an element of a trip of one pole, by its place; of all poles it
+    /// tells by [`Input::Initiate`].
+    pub fn initiate(&mut self, element: usize, pole: usize) {
+        self.inputs[element].initiate(pole);
     }
 
     /// A message of another device tells whether a breaker is closed, all of it or one pole; `None` as
@@ -252,11 +261,14 @@ impl Engine {
             if element.rank() != rank {
                 continue;
             }
+            let inputs = &self.inputs[index];
+            let is_guarded = self.groups.is_blind(index)
+                || self.guards[index].iter().any(|guard| self.guarding[*guard]);
             let context = Context {
-                inputs: &self.inputs[index],
-                is_guarded: self.groups.is_blind(index)
-                    || self.guards[index].iter().any(|guard| self.guarding[*guard]),
+                inputs,
+                is_guarded,
                 decisions: &self.decisions,
+                blind: &self.blind,
                 tripped: &self.tripped,
                 ordered: &self.ordered,
                 positions: &self.positions,
@@ -270,8 +282,9 @@ impl Engine {
                 self.changes.push(Change::Reclosing(index, state, shot));
             }
             self.seeing[index] = !self.groups.is_off(index) && element.sees(&self.streams);
+            self.blind[index] = is_guarded || inputs.is(Input::Block) || !self.seeing[index];
             self.guarding[index] = match element.cycle() {
-                Some(cycle) => cycle.element.is_pole_open(),
+                Some(cycle) => cycle.blocks(),
                 None => rank == Rank::Guard && new.operate,
             };
             let old = std::mem::replace(&mut self.decisions[index], new);
@@ -287,10 +300,10 @@ impl Engine {
     fn trip(&mut self, now: SampleTime) {
         self.all_poles.copy_from_slice(&self.ordered);
         for cycle in self.elements.iter().filter_map(Running::cycle) {
-            if let Some(all_poles) = self.all_poles.get_mut(cycle.breaker) {
-                *all_poles |= cycle.orders.trip_rest;
-                self.closes_pole[cycle.breaker] = cycle.element.closes_pole();
-                self.pole_open[cycle.breaker] = cycle.element.is_pole_open();
+            if let Some(breaker) = cycle.breaker {
+                self.all_poles[breaker] |= cycle.orders.trip_rest;
+                self.closes_pole[breaker] = cycle.element.closes_pole();
+                self.pole_open[breaker] = cycle.element.is_pole_open();
             }
         }
         let (decisions, ordered) = (&self.decisions[..], &self.all_poles[..]);
@@ -312,6 +325,10 @@ fn blocked_by_cycles<'p>(
     name: &'p String,
     protection: &'p Protection,
 ) -> impl Iterator<Item = usize> + 'p {
-    let blocks = move |(_, (_, element)): &(usize, (&String, &Element))| matches!(&element.function, Function::Reclosing(cycle) if cycle.open_pole_blocks.contains(name));
-    protection.elements.iter().enumerate().filter(blocks).map(|(place, _)| place)
+    let blocks = |function: &Function| match function {
+        Function::Reclosing(cycle) => cycle.open_pole_blocks.contains(name),
+        _ => false,
+    };
+    let elements = protection.elements.values().enumerate();
+    elements.filter(move |(_, element)| blocks(&element.function)).map(|(place, _)| place)
 }

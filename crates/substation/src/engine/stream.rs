@@ -14,6 +14,7 @@ use protection::admittance::Residual;
 use protection::differential::Side;
 use protection::measure::CHANNELS;
 use protection::overcurrent::Current;
+use protection::phases::{largest, residual};
 use protection::restricted_earth::Winding;
 use protection::synchro_check::Sides;
 use protection::{Complex, Measurands, Measured, Measuring, Sequence};
@@ -121,9 +122,14 @@ impl Subscribed {
         self.measured.as_ref().filter(|_| are_usable)
     }
 
+    /// Whether the currents of a winding and of its star point can be used.
+    pub(super) fn has_winding(&self) -> bool {
+        self.has_neutral && self.measured(&[CURRENTS, NEUTRAL]).is_some()
+    }
+
     /// The currents of a winding, as [`Subscribed::measured`].
     pub(super) fn winding(&self) -> Option<Winding> {
-        let measured = self.measured(&[CURRENTS, NEUTRAL]).filter(|_| self.has_neutral)?;
+        let measured = self.measured.as_ref().filter(|_| self.has_winding())?;
         Some(Winding { phases: measured.bay.currents, neutral: self.measuring.neutral()? })
     }
 
@@ -198,12 +204,9 @@ impl Subscribed {
 /// The current that an overcurrent element looks at.
 pub(super) fn current(of: Quantity, measured: &Measured) -> Current {
     let (fundamental, second) = (measured.bay.currents, measured.bay.second_harmonics);
-    let largest =
-        |phasors: [Complex; 3]| phasors.map(Complex::norm).into_iter().fold(0.0, f64::max);
-    let residual = |phasors: [Complex; 3]| phasors.into_iter().sum::<Complex>().norm();
     let (fundamental_a, second_harmonic_a) = match of {
         Quantity::Phases => (largest(fundamental), largest(second)),
-        Quantity::Residual => (residual(fundamental), residual(second)),
+        Quantity::Residual => (residual(fundamental).norm(), residual(second).norm()),
         Quantity::NegativeSequence => {
             // Second harmonics of a balanced current are negative sequence whole: an inrush is known by
             // the share that they have in the phases.

@@ -94,7 +94,7 @@ fn signals(map: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Vec<Signal> {
 /// A signal that is no quality.
 pub(super) fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
-    if let ("trip", Some((breaker, pole))) = (kind, subscriptions::pole(name, names)) {
+    if let ("trip", Some((breaker, pole))) = (kind, subscriptions::pole(name, &names.breakers)) {
         if !names.single_pole.iter().any(|known| known == breaker) {
             let what = format!("{} is never tripped in one pole", quoted(breaker));
             return Err(Fault::new(what, "write `trip` and its name alone"));

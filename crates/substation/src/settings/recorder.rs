@@ -17,7 +17,7 @@ const BEFORE: Shape = Within(Time, 0.02, 10.0);
 const AFTER: Shape = Within(Time, 0.02, 10.0);
 const LENGTH_MAX: Shape = Within(Time, 0.1, 60.0);
 /// A megabyte to a tebibyte.
-const SIZE: Shape = Within(Size, 1_000_000.0, 1_099_511_627_776.0);
+const SIZE: Shape = Within(Size, 1_048_576.0, 1_099_511_627_776.0);
 const FORMATS: Key = key(
     "format",
     Choice(&["binary", "binary32", "float32", "ascii"]),

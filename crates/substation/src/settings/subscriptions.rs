@@ -29,6 +29,8 @@ pub enum Entry {
     PolePosition(String, usize),
     /// Tells an element something while it is true.
     Input(Input, String),
+    /// Tells an element ([`Input::Initiate`]) of a trip of one pole, by its place, while it is true.
+    InitiatePole(String, usize),
     /// Trips a breaker while it is true: a breaker that failed to clear its fault, the other end of a
     /// line.
     Trip(String),
@@ -48,7 +50,7 @@ pub enum Entry {
 pub enum Input {
     /// It may not look.
     Block,
-    /// A trip by another device, which starts what follows a trip.
+    /// A trip of all poles by another device, which starts what follows a trip.
     Initiate,
     /// What the other end of a line sends: permission, or that it blocks.
     Receive,
@@ -134,12 +136,15 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
     let breaker = || known(name, ["breaker", "breakers"], &names.breakers);
     if let Some(input) = Input::ALL.into_iter().find(|input| input.word() == kind) {
         let (what, functions) = input.takers();
-        return known(name, what, &names.elements_of(functions))
-            .map(|name| Entry::Input(input, name));
+        let there = names.elements_of(functions);
+        return Ok(match pole(name, &there).filter(|_| input == Input::Initiate) {
+            Some((element, pole)) => Entry::InitiatePole(element.into(), pole),
+            None => Entry::Input(input, known(name, what, &there)?),
+        });
     }
     match (kind, name) {
         ("unused", "") => Ok(Entry::Unused),
-        ("position", breaker) if !breaker.is_empty() => Ok(match pole(breaker, names) {
+        ("position", breaker) if !breaker.is_empty() => Ok(match pole(breaker, &names.breakers) {
             Some((breaker, pole)) => Entry::PolePosition(breaker.into(), pole),
             None => Entry::Position(breaker.into()),
         }),
@@ -148,7 +153,7 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
         ("group", number) => group_of(number, names.groups).map(Entry::Group),
         _ => {
             let fix = "write `position Q0`, `position Q0 A`, `block I>`, `trip Q0`, `reset Q0`, `initiate BF`, \
-                       `ready AR`, `receive POTT`, `circuit SUP`, `close SUP`, `group 2`, `quality`, \
+                       `initiate BF A`, `ready AR`, `receive POTT`, `circuit SUP`, `close SUP`, `group 2`, `quality`, \
                        `quality of 2` or `unused`";
             Err(Fault::new(format!("{} is not an entry", quoted(text)), fix))
         }
@@ -167,10 +172,9 @@ fn group_of(text: &str, groups: usize) -> Result<u8, Fault> {
     })
 }
 
-/// The breaker and the place of the pole in `Q0 A`; nothing where that is the name of a breaker itself,
-/// or none.
-pub(super) fn pole<'t>(text: &'t str, names: &Names<'_>) -> Option<(&'t str, usize)> {
-    let (breaker, letter) = text.rsplit_once(' ').filter(|_| !names.breakers.contains(&text))?;
+/// The name and the place of the pole in `Q0 A`; nothing where that is one of the names itself, or none.
+pub(super) fn pole<'t>(text: &'t str, names: &[&str]) -> Option<(&'t str, usize)> {
+    let (name, letter) = text.rsplit_once(' ').filter(|_| !names.contains(&text))?;
     let pole = ["A", "B", "C"].iter().position(|known| *known == letter)?;
-    names.breakers.contains(&breaker).then_some((breaker, pole))
+    names.contains(&name).then_some((name, pole))
 }

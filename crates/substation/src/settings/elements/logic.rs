@@ -192,12 +192,8 @@ pub(super) fn breaker_supervision(map: &Mapping<'_>, names: &Names<'_>) -> Optio
 }
 
 /// What can be said when all elements are known: a teleprotection element must hear the other end, and
-/// cannot see while what blocks its elements does.
-pub(super) fn after(
-    top: &Mapping<'_>,
-    names: &Names<'_>,
-    elements: &mut BTreeMap<String, Element>,
-) {
+/// what it names must look where it takes it to.
+pub(super) fn after(top: &Mapping<'_>, names: &Names<'_>, elements: &BTreeMap<String, Element>) {
     for (name, cursor) in top.named("elements") {
         let Some(map) = cursor.form().filter(|map| map.table.name == "teleprotection") else {
             continue;
@@ -233,14 +229,6 @@ pub(super) fn after(
                 let what = format!("{} looks the other way", quoted(other));
                 map.wrong(key, what, "name elements whose `way` is that of this key");
             }
-        }
-        let looks_at = pilot.forward.iter().chain(&pilot.reverse);
-        let guards = looks_at.filter_map(|name| elements.get(name)).flat_map(|each| &each.guards);
-        let mut guards: Vec<String> = guards.cloned().collect();
-        guards.sort();
-        guards.dedup();
-        if let Some(element) = elements.get_mut(name) {
-            element.guards = guards;
         }
     }
 }

@@ -87,8 +87,8 @@ const fn function(word: &'static [&'static str; 1]) -> Key {
 }
 
 pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Element> {
-    let mut elements = top.by_name("elements", |cursor| element(&cursor.form()?, names));
-    logic::after(top, names, &mut elements);
+    let elements = top.by_name("elements", |cursor| element(&cursor.form()?, names));
+    logic::after(top, names, &elements);
     elements
 }
 
