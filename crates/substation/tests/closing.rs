@@ -2,7 +2,7 @@
 
 use substation::settings::{self, Entry, Function, Input, SignalKind};
 
-const GOOD: &str = "
+pub(crate) const GOOD: &str = "
 relay: bay
 frequency: 50 Hz
 streams:

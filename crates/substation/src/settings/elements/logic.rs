@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ::settings::cursor::Mapping;
+use ::settings::cursor::{Cursor, Mapping};
 use ::settings::problems::quoted;
 use ::settings::table::Need::{Default, Optional, Required};
 use ::settings::table::Shape::{Choice, Several, Within};
@@ -191,8 +191,73 @@ pub(super) fn breaker_supervision(map: &Mapping<'_>, names: &Names<'_>) -> Optio
     Some(Function::BreakerSupervision { breaker: breaker?, settings })
 }
 
+/// Elements that a teleprotection element names, by key, and where they must look.
+fn directions(pilot: &Pilot) -> [(&'static str, &[String], Way); 3] {
+    [
+        ("forward", &pilot.forward, Way::Forward),
+        ("underreaching", &pilot.underreaching, Way::Forward),
+        ("reverse", &pilot.reverse, Way::Reverse),
+    ]
+}
+
+/// Whether an element looks there; one that knows no direction looks everywhere.
+fn looks(element: &Element, way: Way) -> bool {
+    match &element.function {
+        Function::Distance(settings) => settings.way == way,
+        Function::Directional(settings) => settings.way == way,
+        _ => true,
+    }
+}
+
+/// Reports what a change of an element in another setting group takes from those of `first` that name
+/// it. They are the same in all groups, so it is the change that is wrong.
+pub(in crate::settings) fn check_change(
+    change: &Cursor<'_>,
+    name: &str,
+    changed: Option<&Element>,
+    first: &BTreeMap<String, Element>,
+) {
+    for (by, element) in first {
+        for (key, way) in needs(&element.function, name) {
+            let by = quoted(by);
+            let Some(changed) = changed else {
+                let what = format!("it is off, but {by} needs it (`{key}`)");
+                change.place.wrong(what, "leave it in service in all groups");
+                continue;
+            };
+            let given = change.keys().find(|(key, _)| *key == "way");
+            if let Some((_, place)) = given.filter(|_| way.is_some_and(|way| !looks(changed, way)))
+            {
+                let what = format!("it looks the other way than {by} takes it to (`{key}`)");
+                place.wrong(what, "leave it out, or add another element");
+            }
+        }
+    }
+}
+
+/// Keys under which a function names an element that it cannot do its work without, each with the
+/// direction in which that must look. What initiates reclosing, or is blocked by it, is not among
+/// them: while it is off it trips nothing.
+fn needs(function: &Function, name: &str) -> Vec<(&'static str, Option<Way>)> {
+    let is_named = |names: &[String]| names.iter().any(|each| each == name);
+    match function {
+        Function::Teleprotection(pilot) => directions(pilot)
+            .into_iter()
+            .filter(|(_, names, _)| is_named(names))
+            .map(|(key, _, way)| (key, Some(way)))
+            .collect(),
+        Function::SwitchOntoFault(settings) if is_named(&settings.elements) => {
+            vec![("elements", None)]
+        }
+        Function::Reclosing(element) if element.release.as_deref() == Some(name) => {
+            vec![("release", None)]
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// What can be said when all elements are known: a teleprotection element must hear the other end, and
-/// cannot see while what blocks its elements does.
+/// cannot see while what blocks its elements does. Those that it names look where it takes them to.
 pub(super) fn after(
     top: &Mapping<'_>,
     names: &Names<'_>,
@@ -219,17 +284,9 @@ pub(super) fn after(
         else {
             continue;
         };
-        for (key, named, way) in [
-            ("forward", &pilot.forward, Way::Forward),
-            ("underreaching", &pilot.underreaching, Way::Forward),
-            ("reverse", &pilot.reverse, Way::Reverse),
-        ] {
-            let looks = |name: &&String| match elements.get(*name).map(|each| &each.function) {
-                Some(Function::Distance(settings)) => settings.way == way,
-                Some(Function::Directional(settings)) => settings.way == way,
-                _ => true,
-            };
-            if let Some(other) = named.iter().find(|name| !looks(name)) {
+        for (key, named, way) in directions(pilot) {
+            let fits = |name: &&String| elements.get(*name).is_none_or(|each| looks(each, way));
+            if let Some(other) = named.iter().find(|name| !fits(name)) {
                 let what = format!("{} looks the other way", quoted(other));
                 map.wrong(key, what, "name elements whose `way` is that of this key");
             }

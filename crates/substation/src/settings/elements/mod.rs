@@ -8,7 +8,7 @@ pub(super) mod closing;
 mod current;
 mod equipment;
 mod line;
-mod logic;
+pub(super) mod logic;
 mod power;
 mod supervision;
 mod thermal;
