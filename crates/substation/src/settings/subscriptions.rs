@@ -131,7 +131,7 @@ pub(super) fn expected(map: &Mapping<'_>, entries: usize, simulated: bool) -> Op
 
 fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
-    let breaker = || known(name, ["breaker", "breakers"], &names.breakers);
+    let breaker = || names.breaker(name);
     if let Some(input) = Input::ALL.into_iter().find(|input| input.word() == kind) {
         let (what, functions) = input.takers();
         return known(name, what, &names.elements_of(functions))
@@ -167,10 +167,13 @@ fn group_of(text: &str, groups: usize) -> Result<u8, Fault> {
     })
 }
 
+/// How the poles of a breaker are written.
+pub(super) const POLES: [&str; 3] = ["A", "B", "C"];
+
 /// The breaker and the place of the pole in `Q0 A`; nothing where that is the name of a breaker itself,
 /// or none.
 pub(super) fn pole<'t>(text: &'t str, names: &Names<'_>) -> Option<(&'t str, usize)> {
     let (breaker, letter) = text.rsplit_once(' ').filter(|_| !names.breakers.contains(&text))?;
-    let pole = ["A", "B", "C"].iter().position(|known| *known == letter)?;
+    let pole = POLES.iter().position(|known| *known == letter)?;
     names.breakers.contains(&breaker).then_some((breaker, pole))
 }

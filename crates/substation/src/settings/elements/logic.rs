@@ -10,7 +10,7 @@ use ::settings::table::Shape::{Choice, Several, Within};
 use ::settings::table::{Key, Table, key};
 use ::settings::units::Dimension::{Portion, Time};
 
-use super::{AMPERES, STREAM, VOLTS, function};
+use super::{AMPERES, STREAM, VOLTS, breaker, check_position, function};
 use crate::settings::model::{Element, Function, Pilot, SwitchOnto};
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, known};
@@ -81,14 +81,9 @@ const OF_LINES: [&str; 3] = ["overcurrent", "directional_overcurrent", "distance
 const DIRECTIONAL: [&str; 2] = ["directional_overcurrent", "distance"];
 
 /// The breaker, if one is given; a message must tell where it is.
-fn breaker(map: &Mapping<'_>, names: &Names<'_>) -> Option<String> {
-    map.cursor("breaker")?;
-    let given = map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers));
-    let name = given?.value;
-    if names.told(&format!("position {name}")) == 0 {
-        let what = format!("no message tells the position of {}", quoted(&name));
-        map.wrong("breaker", what, format!("write `position {name}` under `subscriptions`"));
-    }
+fn told_breaker(map: &Mapping<'_>, names: &Names<'_>) -> Option<String> {
+    let name = breaker(map, names)?;
+    check_position(map, names, &name);
     Some(name)
 }
 
@@ -101,7 +96,7 @@ fn elements(map: &Mapping<'_>, names: &Names<'_>, key: &str, functions: &[&str])
 }
 
 pub(super) fn switch_onto(map: &Mapping<'_>, names: &Names<'_>) -> Option<SwitchOnto> {
-    let breaker = breaker(map, names);
+    let breaker = told_breaker(map, names);
     if !map.has("breaker") && !map.has("dead_below") {
         let what = "nothing tells when the line is off";
         map.wrong("breaker", what, "give `breaker`; with transformers on the line, `dead_below`");
@@ -129,7 +124,7 @@ pub(super) fn pilot(map: &Mapping<'_>, names: &Names<'_>) -> Option<Pilot> {
     let named = |key| elements(map, names, key, &DIRECTIONAL);
     let (forward, underreaching, reverse) =
         (named("forward"), named("underreaching"), named("reverse"));
-    let breaker = breaker(map, names);
+    let breaker = told_breaker(map, names);
     let coordination = map.time("coordination")?;
     let scheme = match map.choice("scheme")?.value {
         "pott" => {
@@ -181,7 +176,7 @@ fn not_weak(map: &Mapping<'_>) {
 }
 
 pub(super) fn breaker_supervision(map: &Mapping<'_>, names: &Names<'_>) -> Option<Function> {
-    let breaker = breaker(map, names);
+    let breaker = told_breaker(map, names);
     let settings = breaker_supervision::Settings {
         opening_max: map.time("opening_max")?,
         closing_max: map.time("closing_max")?,
