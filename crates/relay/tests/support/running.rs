@@ -1,4 +1,5 @@
-//! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it reported.
+//! Programs that run beside a test: a `qcrelay` (`QCRELAY` names another build of it), a `qcmerge`, and what
+//! they reported.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -20,6 +21,36 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     let output = command.args(arguments).current_dir(folder).output().expect("it runs");
     let [out, error] = [output.stdout, output.stderr].map(String::from_utf8);
     (output.status.code(), out.expect("a text"), error.expect("a text"))
+}
+
+/// Starts a program; what it prints is read at its end.
+pub(crate) fn start<A: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> Child {
+    Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
+}
+
+/// Starts a merging unit that publishes to `east` for so long.
+pub(crate) fn publish(settings: &Path, duration: &str) -> Child {
+    let how = ["--interface", "east", "--duration", duration, "--json"].map(OsStr::new);
+    let arguments = [OsStr::new("run"), settings.as_os_str()].into_iter().chain(how);
+    start(env!("CARGO_BIN_EXE_qcmerge"), Path::new("."), arguments)
+}
+
+/// The summary that a program prints at its end, and all that it said besides.
+pub(crate) fn summary(child: Child) -> (Value, String) {
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let summary = serde_json::from_slice(&output.stdout);
+    (summary.unwrap_or_else(|error| panic!("{error}: {said}")), said)
 }
 
 /// The program that is tested.
