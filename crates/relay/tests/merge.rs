@@ -264,6 +264,24 @@ fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
     assert!(said.contains("fault 1 of bay: inception"));
 }
 
+#[test]
+fn a_fault_that_trips_nothing_has_one_exit_code_and_is_told_in_json_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let relay = "relay: bay\nfrequency: 50 Hz\nstreams: {s: {sv_id: MU01, destination: \
+                 '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}\nelements: {I>>: {function: \
+                 overcurrent, stream: s, pick_up: 90 kA, delay: 0 s}}\ntrips: {breakers: {Q0: [I>>]}}\n";
+    std::fs::write(folder.path().join("bay.yaml"), TRIPPED).expect("it is written");
+    std::fs::write(folder.path().join("relay.yaml"), relay).expect("it is written");
+    let expect = |how: &[&str]| {
+        let arguments = ["expect", "bay.yaml", "relay.yaml"].iter().chain(how);
+        running::run(env!("CARGO_BIN_EXE_qcmerge"), folder.path(), arguments)
+    };
+    let ((code, out, said), (code_json, json, said_json)) = (expect(&[]), expect(&["--json"]));
+    assert_eq!((code, code_json, out.as_str()), (Some(69), Some(69), ""), "{said}{said_json}");
+    assert!(said == said_json && said.contains("no fault of these sources trips"), "{said}");
+    assert_eq!(running::parse(&json)["breakers"]["Q0"]["trip_ns"], serde_json::Value::Null);
+}
+
 /// The scheduling policy of each thread of a process (`proc_pid_stat(5)`, field 41).
 fn policies(process: u32) -> Vec<i32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
