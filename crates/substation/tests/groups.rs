@@ -4,7 +4,8 @@ use iec61850::SampleTime;
 use substation::engine::{Change, Engine, WAIT_MAX};
 use substation::settings::{self, Entry, Function};
 
-use crate::engine::{RATE, arrival_of};
+use crate::engine::arrival_of;
+use crate::samples::RATE;
 
 const SETTINGS: &str = "
 relay: bay
