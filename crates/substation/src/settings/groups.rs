@@ -2,7 +2,8 @@
 //! (SGCB, IEC 61850-7-2).
 //!
 //! Group 1 is `elements`; another one says in what it differs. It is read as a whole, with the ranges
-//! and cross checks of a first one, those between elements included. What an element is and what it looks at is the same in all groups.
+//! and cross checks of a first one, those between elements included. What an element is and what it
+//! looks at is the same in all groups.
 //! So are elements that keep what values of now no longer show, a fuse that has blown, a swing, a
 //! breaker that was told to open: with new settings they would begin at rest, and forget it.
 
