@@ -323,6 +323,20 @@ mod tests {
     }
 
     #[test]
+    fn a_path_of_which_another_relay_is_making_its_socket_is_in_use() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("control");
+        // As after SIGKILL, and another relay has seen so just now.
+        drop(UnixListener::bind(&path).expect("it binds"));
+        let other = Lock::take(&path).expect("nobody has it");
+        let error = Control::open(&path).expect_err("it has the lock").to_string();
+        assert!(error.contains("is in use: end the relay"), "{error}");
+        assert!(path.exists(), "it is left to the other");
+        drop(other);
+        Control::open(&path).expect("it is free again");
+    }
+
+    #[test]
     fn of_relays_that_start_together_one_has_the_socket() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("control");
