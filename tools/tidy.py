@@ -59,7 +59,7 @@ CRATES = {
     "settings": ["vtime"],
     "report-kit": ["os", "random"],
     "probe": ["os", "terminal", "vtime"],
-    "realtime": ["iec61850", "os", "quorum", "substation", "terminal"],
+    "realtime": ["iec61850", "os", "quorum", "terminal"],
     "relay": [
         "iec61850", "mms", "quorum", "os", "protection", "random", "realtime", "settings",
         "substation", "terminal",

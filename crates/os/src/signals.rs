@@ -61,6 +61,16 @@ impl Signals {
     }
 }
 
+/// Whether this process was started with a signal ignored, as `nohup` does with SIGHUP.
+pub fn is_ignored(number: i32) -> bool {
+    // SAFETY: asks for the action of a signal alone; `action` is filled by the kernel.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let result = libc::sigaction(number, std::ptr::null(), &raw mut action);
+        result == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 fn set_of(numbers: &[i32]) -> libc::sigset_t {
     // SAFETY: a set that lives on the stack; the numbers are valid signals.
     unsafe {

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
-use substation::settings::Rotation;
 
 use crate::time;
 use store::Store;
@@ -35,6 +34,17 @@ const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 /// How long the end of a program waits for its last lines.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
+
+/// When a file is put aside and a new one begun, and how many of them are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rotation {
+    /// Before a file is larger.
+    pub size_octets_max: u64,
+    /// Once its first line is so old.
+    pub age_max: Duration,
+    /// The oldest beyond this number are removed.
+    pub keep: u64,
+}
 
 /// What became of the lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,19 +68,21 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Opens the file, and starts the thread that writes it. A disk without room and a pipe that
+    /// Opens the file, and starts the thread that writes it; what is said of it on standard error begins
+    /// with the name of the program. A disk without room and a pipe that
     /// nobody reads are no errors: they may change. A thread inherits how it is scheduled, so this
     /// is called before anything becomes real-time.
     ///
     /// # Errors
     ///
     /// The file cannot be opened, or the thread not started; the error names the file.
-    pub fn open(path: Option<&Path>, rotation: Rotation) -> Result<Self> {
+    pub fn open(program: &'static str, path: Option<&Path>, rotation: Rotation) -> Result<Self> {
         let Some(path) = path else { return Ok(Self { text: String::new(), shared: None }) };
-        let (store, failure) = Store::open(path, rotation).with_context(|| {
+        let (store, failure) = Store::open(program, path, rotation).with_context(|| {
             format!("records cannot be written to {}: use a different file", path.display())
         })?;
         let shared = Arc::new(Shared {
+            program,
             path: path.to_owned(),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -106,7 +118,7 @@ impl Lines {
         self.text.clear();
         drop(state);
         shared.changed.notify_all();
-        tell(said);
+        shared.tell(said);
     }
 
     /// Ends the thread that writes, after the last lines if the file takes them in time.
@@ -125,7 +137,7 @@ impl Lines {
             state.fail(&shared.path, "its last lines take too long")
         };
         drop(state);
-        tell(said);
+        shared.tell(said);
     }
 
     /// What became of the lines, if there is a file.
@@ -144,6 +156,7 @@ impl Lines {
 /// What both threads see.
 #[derive(Debug)]
 struct Shared {
+    program: &'static str,
     path: PathBuf,
     state: Mutex<State>,
     changed: Condvar,
@@ -153,6 +166,13 @@ impl Shared {
     /// It is held for moments only: never while the file or standard error is written.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says something on standard error, if there is something to say.
+    fn tell(&self, said: Option<String>) {
+        if let Some(said) = said {
+            terminal::err!("{}: {said}", self.program);
+        }
     }
 }
 
@@ -236,7 +256,7 @@ impl Writer {
     fn run(mut self, failure: Option<std::io::Error>) {
         let mut retry = failure.map(|error| {
             let said = self.shared.lock().fail(&self.shared.path, error);
-            tell(said);
+            self.shared.tell(said);
             RETRY_MIN
         });
         loop {
@@ -256,7 +276,7 @@ impl Writer {
             };
             let is_over = is_last && (failure.is_some() || state.text.is_empty());
             drop(state);
-            tell(said);
+            self.shared.tell(said);
             if is_over {
                 self.shared.lock().end(count(&self.batch));
                 self.shared.changed.notify_all();
@@ -287,12 +307,6 @@ impl Writer {
 
 fn count(lines: &str) -> u64 {
     lines.lines().count() as u64
-}
-
-fn tell(said: Option<String>) {
-    if let Some(said) = said {
-        terminal::err!("qcrelay: {said}");
-    }
 }
 
 #[cfg(test)]

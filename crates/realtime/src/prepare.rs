@@ -5,9 +5,17 @@ use std::path::Path;
 use std::thread;
 
 use anyhow::{Result, bail};
-use substation::settings::Thread;
 
 use crate::cache;
+
+/// How a thread that shall be in time is scheduled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scheduling {
+    /// The core that it is bound to; any without.
+    pub core: Option<usize>,
+    /// Of SCHED_FIFO, 1 to 99 (sched(7)).
+    pub priority: i32,
+}
 
 /// Octets of receive buffer below which a pause of a tenth of a second loses frames.
 const BUFFER_OCTETS_MIN: usize = 16 << 20;
@@ -37,13 +45,13 @@ pub fn cores(asked: &[usize]) -> Result<()> {
 /// Binds the calling thread, gives it its priority and its share of the cache; answers what was
 /// refused, with the fix.
 #[must_use]
-pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<String> {
+pub fn thread(name: &str, scheduling: Scheduling, cache_group: Option<&str>) -> Vec<String> {
     let mut refused: Vec<String> = cache_group
         .and_then(|group| cache::join(Path::new(cache::GROUPS), group))
         .map(|refused| format!("{name}: {refused}"))
         .into_iter()
         .collect();
-    if let Some(core) = settings.core
+    if let Some(core) = scheduling.core
         && let Err(error) = os::realtime::pin(core)
     {
         refused.push(format!(
@@ -51,8 +59,8 @@ pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<St
              group"
         ));
     }
-    if let Err(error) = os::realtime::fifo(settings.priority) {
-        let priority = settings.priority;
+    if let Err(error) = os::realtime::fifo(scheduling.priority) {
+        let priority = scheduling.priority;
         refused.push(format!(
             "{name}: SCHED_FIFO {priority} is not allowed ({error}): give CAP_SYS_NICE, and in a \
              control group of version 1 a share in cpu.rt_runtime_us"

@@ -11,9 +11,8 @@ use std::thread::{Builder, scope, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use substation::settings::Thread;
 
-use crate::prepare;
+use crate::prepare::{self, Scheduling};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,7 +23,7 @@ type Work<'w> = Box<dyn FnOnce(&AtomicBool) -> io::Result<()> + Send + 'w>;
 /// A thread that must be in time: its name, its scheduling, its work.
 pub struct TimedThread<'w> {
     name: &'static str,
-    settings: Thread,
+    scheduling: Scheduling,
     work: Work<'w>,
 }
 
@@ -32,10 +31,10 @@ impl<'w> TimedThread<'w> {
     /// A thread that is not started yet; `work` returns soon after its flag is set.
     pub fn new(
         name: &'static str,
-        settings: Thread,
+        scheduling: Scheduling,
         work: impl FnOnce(&AtomicBool) -> io::Result<()> + Send + 'w,
     ) -> Self {
-        Self { name, settings, work: Box::new(work) }
+        Self { name, scheduling, work: Box::new(work) }
     }
 }
 
@@ -82,11 +81,11 @@ impl Supervisor<'_> {
             let ends_threads = SetWhenDropped(&ending);
             let (prepared, refused) = mpsc::channel();
             let mut running = Vec::new();
-            for TimedThread { name, settings, work } in threads {
+            for TimedThread { name, scheduling, work } in threads {
                 let (prepared, ending, group) = (prepared.clone(), &ending, self.cache_group);
                 let run = move || {
                     // Nobody hears it where another thread could not be started.
-                    let _unheard = prepared.send(prepare::thread(name, settings, group));
+                    let _unheard = prepared.send(prepare::thread(name, scheduling, group));
                     work(ending)
                 };
                 running.push((name, Builder::new().name(name.into()).spawn_scoped(scope, run)?));

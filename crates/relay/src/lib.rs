@@ -16,7 +16,7 @@
 //! - `quorum`: nodes of relays that act as one.
 //! - `hostile`: what tests set against them.
 //! - `program`: what its programs do first and last.
-//! - `run`: a relay.
+//! - `run`: a relay; `host`: what its settings say of the host.
 //! - `group`: who asks for another setting group; `control`: the socket through which users do.
 //! - `measurands`: what is measured of the grid, for people and other programs.
 //! - `recorder`: disturbances and faults, as records and reports.
@@ -30,6 +30,7 @@ mod event;
 #[path = "../tests/support/goose.rs"]
 mod goose;
 mod group;
+mod host;
 mod hostile;
 mod ied;
 mod links;

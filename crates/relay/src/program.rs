@@ -76,8 +76,10 @@ pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -
 /// A flag that Ctrl-C and the like set.
 pub(crate) fn stop() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    // Also when a terminal is closed: what runs in it ends in order.
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    // Also when a terminal is closed: what runs in it ends in order, unless it was started so that it
+    // outlives the terminal (`nohup`).
+    let hangup = (!os::signals::is_ignored(SIGHUP)).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("catching signals")?;
     }
     Ok(stop)

@@ -34,15 +34,15 @@ impl Outgoing {
         }
     }
 
-    /// The frame to be sent now, if there is one; a new state has `stamp`.
+    /// The frame to be sent now, if there is one; a new state, and none but it, asks for its stamp.
     pub(crate) fn step(
         &mut self,
         now: SampleTime,
-        stamp: UtcTime,
+        stamp: impl FnOnce() -> UtcTime,
         has_changed: bool,
     ) -> Option<&[u8]> {
         let message = if has_changed || self.publisher.next().is_none() {
-            self.t = stamp;
+            self.t = stamp();
             self.publisher.change(now)
         } else {
             self.publisher.poll(now)?
@@ -147,6 +147,6 @@ impl Published {
             has_changed |= value != octets;
             value.copy_from_slice(octets);
         }
-        self.message.step(now, stamp, has_changed)
+        self.message.step(now, || stamp, has_changed)
     }
 }

@@ -13,15 +13,17 @@ use os::packet::PacketSocket;
 use realtime::canary;
 use realtime::exchange::{Collector, exchange, histogram, outbox};
 use realtime::lines::Lines;
+use realtime::prepare::Scheduling;
 use realtime::supervise::{Supervisor, TimedThread, Watch, listen};
 use realtime::{clock, prepare, time};
 use rtrb::{Consumer, RingBuffer};
 use serde_json::{Value, json};
 use substation::engine::Change;
-use substation::settings::{Relay, Thread};
+use substation::settings::Relay;
 
 use crate::control::Control;
 use crate::event::{Event, What};
+use crate::host::{self, scheduling};
 use crate::ied::{Live, Served};
 use crate::links::Watched;
 use crate::metrics;
@@ -66,7 +68,7 @@ pub(crate) fn run(
     let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
     let control = host.control.as_deref().map(|path| Control::open(Path::new(path))).transpose()?;
     let clients = host.mms.map(|address| listen(address, "mms")).transpose()?;
-    let records = Lines::open(host.records.as_deref().map(Path::new), host.rotation)?;
+    let records = host::records(host.records.as_deref().map(Path::new), host.rotation)?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
 
@@ -112,12 +114,12 @@ pub(crate) fn run(
     };
     watch.collect();
     let begin = time::own().plus(HEAD_START);
-    let canary_thread = Thread { core: host.task.core, priority: host.canary_priority };
+    let canary_thread = Scheduling { core: host.task.core, priority: host.canary_priority };
     let threads = vec![
-        TimedThread::new("receive", host.receive, |ending| {
+        TimedThread::new("receive", scheduling(host.receive), |ending| {
             receiver.run(&sampled_values, &goose, &shared.receive_busy_ns, ending)
         }),
-        TimedThread::new("task", host.task, move |ending| {
+        TimedThread::new("task", scheduling(host.task), move |ending| {
             task.run(begin, ending);
             Ok(())
         }),

@@ -20,7 +20,7 @@ use substation::engine::{Arrival, Engine};
 use substation::settings::Relay;
 
 use crate::event::{Event, What};
-use crate::group::{self, GroupBoard, Wish};
+use crate::group::{GroupBoard, Selection, Wish};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::recorder::Teller;
@@ -85,8 +85,8 @@ pub(crate) struct Task<'t> {
     events: Teller,
     figures: Filler<TaskFigures>,
     shared: &'t SharedState,
-    /// The setting group that a message selects now.
-    selected_group: Option<u8>,
+    /// The setting group that messages select now.
+    selection: Selection,
     counters: Counters,
 }
 
@@ -127,7 +127,7 @@ impl<'t> Task<'t> {
             events,
             figures,
             shared,
-            selected_group: None,
+            selection: Selection::Nothing,
             counters: Counters::default(),
         }
     }
@@ -194,7 +194,8 @@ impl<'t> Task<'t> {
         for change in self.engine.step(now) {
             self.events.push(Event { at, what: What::Change(*change) });
         }
-        self.shared.groups.tell(self.engine.group(), self.selected_group, wish);
+        let selected = self.selection.group().map(|(group, _)| group);
+        self.shared.groups.tell(self.engine.group(), selected, wish);
         let clock_quality = self.shared.clock_quality.load(Ordering::Relaxed);
         let stamp = UtcTime::from_realtime_ns(at.ns(), clock_quality);
         for published in &mut self.published {
@@ -234,36 +235,33 @@ impl<'t> Task<'t> {
         self.obey();
     }
 
-    /// What subscribed messages say to elements and breakers.
+    /// What subscribed messages say to elements and breakers, and of the setting group.
     fn obey(&mut self) {
         self.engine.forget_messages();
-        for (order, value) in self.subscribed.iter().flat_map(Subscribed::orders) {
-            match order {
-                Order::Tell(input, element) => self.engine.tell(element, input, value),
-                Order::Initiate(element, pole) if value == Some(true) => {
-                    self.engine.initiate(element, pole);
+        self.selection = Selection::Nothing;
+        for (number, subscribed) in self.subscribed.iter().enumerate() {
+            for (order, value) in subscribed.orders() {
+                match order {
+                    Order::Tell(input, element) => self.engine.tell(element, input, value),
+                    Order::Initiate(element, pole) if value == Some(true) => {
+                        self.engine.initiate(element, pole);
+                    }
+                    Order::Trip(breaker) if value == Some(true) => self.engine.order(breaker),
+                    Order::Position(breaker, pole) => self.engine.position(breaker, pole, value),
+                    Order::Group(group) if value == Some(true) => {
+                        self.selection.add(group, number);
+                    }
+                    Order::Initiate(..) | Order::Trip(_) | Order::Group(_) => {}
                 }
-                Order::Trip(breaker) if value == Some(true) => self.engine.order(breaker),
-                Order::Initiate(..) | Order::Trip(_) => {}
-                Order::Position(breaker, pole) => self.engine.position(breaker, pole, value),
-                // It is chosen among all.
-                Order::Group(_) => {}
             }
         }
     }
 
-    /// The setting group that a message selects, or else that somebody wishes; answers the wish.
+    /// The setting group that a message selects, or else that somebody wishes; returns the wish,
+    /// which is answered after the step.
     fn choose_group(&mut self, now: SampleTime, at: CommonTime) -> Option<Wish> {
-        let each = self.subscribed.iter().enumerate();
-        let by_messages = group::selected(each.flat_map(|(number, subscribed)| {
-            subscribed.orders().filter_map(move |(order, value)| match order {
-                Order::Group(group) if value == Some(true) => Some((group, number)),
-                _ => None,
-            })
-        }));
-        self.selected_group = by_messages.map(|(group, _)| group);
-        let wish = self.shared.groups.wish();
-        if let Some((group, by)) = by_messages.or(wish.map(Wish::of))
+        let wish = self.shared.groups.take();
+        if let Some((group, by)) = self.selection.group().or(wish.map(Wish::of))
             && self.engine.want_group(now, group)
         {
             self.events.push(Event { at, what: What::GroupWanted(group, by) });

@@ -2,29 +2,15 @@
 //! opens; and how much of the time was the filter's and how much software's.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
-use serde_json::Value;
 
 use crate::support;
-use crate::support::running::run;
+use crate::support::running::{program, publish, run, start, summary};
 
 /// Beyond this the merging unit's own lateness is in what is measured.
 const LATENESS_NS_MAX: u64 = 10_000_000;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/feeder-fault").join(name)
-}
-
-fn start(program: &str, arguments: &[&str], settings: &Path) -> Child {
-    let mut command = Command::new(program);
-    command.arg("run").arg(settings).args(arguments);
-    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
-}
-
-fn summary(child: Child) -> Value {
-    let output = child.wait_with_output().expect("it ends");
-    serde_json::from_slice(&output.stdout).expect("its summary is JSON")
 }
 
 /// What the filter and the element need by themselves, in ms.
@@ -45,15 +31,13 @@ fn the_fault_is_tripped_and_cleared_and_the_time_is_told_apart() {
     }
     let expected_ms = expected_ms();
     assert!((1.0..20.0).contains(&expected_ms), "{expected_ms}");
-    let relay = env!("CARGO_BIN_EXE_qcrelay");
-    let relay =
-        start(relay, &["--interface", "west", "--duration", "7s", "--json"], &data("relay.yaml"));
-    let unit = start(
-        env!("CARGO_BIN_EXE_qcmerge"),
-        &["--interface", "east", "--duration", "3500ms", "--json"],
-        &data("merging_unit.yaml"),
+    let relay = start(
+        program(),
+        &data(""),
+        ["run", "relay.yaml", "--interface", "west", "--duration", "7s", "--json"],
     );
-    let (published, decided) = (summary(unit), summary(relay));
+    let unit = publish(&data("merging_unit.yaml"), "3500ms");
+    let ((published, _), (decided, _)) = (summary(unit), summary(relay));
     let faults = published["faults"].as_array().expect("there is a list");
     assert_eq!(faults.len(), 2, "{published}");
     let is_late = published["lateness_ns"]["max"].as_u64() > Some(LATENESS_NS_MAX);

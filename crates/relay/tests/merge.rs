@@ -2,7 +2,8 @@
 //! it, and as decoders of others see it.
 
 use std::collections::BTreeMap;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
@@ -19,12 +20,7 @@ struct Came {
 
 /// Starts it, with these arguments between blanks.
 fn qcmerge(arguments: &str) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_qcmerge"))
-        .args(arguments.split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("qcmerge starts")
+    running::start(env!("CARGO_BIN_EXE_qcmerge"), Path::new("."), arguments.split(' '))
 }
 
 /// Everything that comes until the program has ended, and what it said.
@@ -45,10 +41,7 @@ fn run(arguments: &str) -> (Vec<Came>, serde_json::Value) {
         }
     }
     assert_eq!(socket.kernel_counters().expect("it counts").dropped, 0);
-    let output = child.wait_with_output().expect("it has ended");
-    let [said, warned] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    let summary = serde_json::from_str(&said);
-    (came, summary.unwrap_or_else(|error| panic!("{error}: {said}{warned}")))
+    (came, running::summary(child).0)
 }
 
 fn count(summary: &serde_json::Value, what: &str) -> u64 {
@@ -250,11 +243,9 @@ fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bay.yaml");
     std::fs::write(&path, TRIPPED).expect("it is written");
-    let path = path.display();
-    let child = qcmerge(&format!("run {path} --interface east --duration 800ms --json"));
+    let child = running::publish(&path, "800ms");
     trip_at_fault();
-    let output = child.wait_with_output().expect("it ends");
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let (summary, said) = running::summary(child);
     let fault = &summary["faults"][0];
     let span_ns = |what: &str| fault[what].as_i64().unwrap_or_else(|| panic!("{summary}"));
     let (trip_ns, interrupted_ns) = (span_ns("trip_after_ns"), span_ns("interrupted_after_ns"));
@@ -270,7 +261,25 @@ fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
     // A begin within half a period of `at`, at a whole-second grid of samples.
     let within_ns = fault["inception_realtime_ns"].as_i64().expect("a number") % 1_000_000_000;
     assert!((190_000_000..230_000_000).contains(&within_ns), "{summary}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("fault 1 of bay: inception"));
+    assert!(said.contains("fault 1 of bay: inception"));
+}
+
+#[test]
+fn a_fault_that_trips_nothing_has_one_exit_code_and_is_told_in_json_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let relay = "relay: bay\nfrequency: 50 Hz\nstreams: {s: {sv_id: MU01, destination: \
+                 '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}\nelements: {I>>: {function: \
+                 overcurrent, stream: s, pick_up: 90 kA, delay: 0 s}}\ntrips: {breakers: {Q0: [I>>]}}\n";
+    std::fs::write(folder.path().join("bay.yaml"), TRIPPED).expect("it is written");
+    std::fs::write(folder.path().join("relay.yaml"), relay).expect("it is written");
+    let expect = |how: &[&str]| {
+        let arguments = ["expect", "bay.yaml", "relay.yaml"].iter().chain(how);
+        running::run(env!("CARGO_BIN_EXE_qcmerge"), folder.path(), arguments)
+    };
+    let ((code, out, said), (code_json, json, said_json)) = (expect(&[]), expect(&["--json"]));
+    assert_eq!((code, code_json, out.as_str()), (Some(69), Some(69), ""), "{said}{said_json}");
+    assert!(said == said_json && said.contains("no fault of these sources trips"), "{said}");
+    assert_eq!(running::parse(&json)["breakers"]["Q0"]["trip_ns"], serde_json::Value::Null);
 }
 
 /// The scheduling policy of each thread of a process (`proc_pid_stat(5)`, field 41).

@@ -1,12 +1,10 @@
 //! A line that is tripped and closed again, over a cable: `qcrelay` decides, the breaker of `qcmerge` obeys
 //! and tells where it is. What each case does exactly is tested without a clock (`merging::cycle_tests`).
 
-use std::process::{Command, Stdio};
-
 use serde_json::Value;
 
 use crate::support;
-use crate::support::running::{Relay, parse};
+use crate::support::running::{Relay, publish, summary};
 
 const UNIT: &str = include_str!("reclosing/merging_unit.yaml");
 const RELAY: &str = include_str!("reclosing/relay.yaml");
@@ -28,10 +26,7 @@ fn run(phases: &str, dies_after: &str) -> (Vec<String>, Value) {
         .replace("at: 2 s, phases: a", &format!("at: 3 s, phases: {phases}"))
         .replace(", dies_after: 200 ms", dies_after);
     std::fs::write(&path, text).expect("it writes");
-    let mut unit = Command::new(env!("CARGO_BIN_EXE_qcmerge"));
-    unit.arg("run").arg(&path).args(["--interface", "east", "--duration", "7s", "--json"]);
-    let output = unit.stderr(Stdio::null()).output().expect("it runs");
-    let summary = parse(&String::from_utf8_lossy(&output.stdout));
+    let (summary, _) = summary(publish(&path, "7s"));
     relay.interrupt();
     let (_, records) = relay.finish();
     let states = records.iter().filter_map(|line| line.get("reclosing").map(|_| &line["state"]));

@@ -3,12 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use iec61850::comtrade::Record;
 use serde_json::Value;
 
-use crate::support::running::{Relay, count, parse, run};
+use crate::support::running::{Relay, count, parse, publish, run, summary};
 use crate::support::{self, not_measured};
 
 const FAULT_A: f64 = 8000.0;
@@ -73,18 +72,10 @@ fn fault() -> String {
     ))
 }
 
-fn merge(settings: &Path) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qcmerge"));
-    command.arg("run").arg(settings);
-    command.args(["--interface", "east", "--duration", "1500ms", "--json"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("it starts")
-}
-
 /// Plays these settings of a merging unit to a relay; answers whether this host let it, the summary
 /// and the events of the relay.
 fn play(settings: &Path, relay: Relay) -> (bool, Value, Vec<Value>) {
-    let output = merge(settings).wait_with_output().expect("it ends");
-    let published = parse(&String::from_utf8_lossy(&output.stdout));
+    let (published, _) = summary(publish(settings, "1500ms"));
     relay.interrupt();
     let (summary, events) = relay.finish();
     (count(&published, "/lateness_ns/max") < LATENESS_NS_MAX, summary, events)

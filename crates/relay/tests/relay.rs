@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::support;
 use crate::support::feeder::{FAULT_A, MergingUnit, RATE};
 use crate::support::paced::publish;
-use crate::support::running::{Relay, count, run};
+use crate::support::running::{Relay, count, program, run};
 
 const QCRELAY: &str = env!("CARGO_BIN_EXE_qcrelay");
 
@@ -60,6 +61,21 @@ pub(crate) fn start(
     assert!(support::ip("link set dev lo up"));
     let relay = Relay::start(text, duration);
     Some((relay, PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens")))
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_a_relay_unless_it_was_started_to_outlive_it() {
+    let Some((relay, _)) = start("a relay and its terminal", settings, "600s") else { return };
+    assert!(!relay.ignores(libc::SIGHUP));
+    relay.signal(libc::SIGHUP);
+    let (output, _) = relay.end();
+    assert_eq!(output.status.code(), Some(130));
+    let mut nohup = Command::new("nohup");
+    nohup.arg(program());
+    let relay = Relay::start_by(nohup, 9462, settings, "600s");
+    assert!(relay.ignores(libc::SIGHUP));
+    relay.interrupt();
+    relay.finish();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use substation::settings::{self, Entry, Function, Input, SignalKind};
 
-const GOOD: &str = "
+pub(crate) const GOOD: &str = "
 relay: bay
 frequency: 50 Hz
 streams:
@@ -125,5 +125,5 @@ fn one_element_closes_a_breaker() {
     assert_eq!(said, ["elements.AR2.breaker: another element closes it already"]);
     let other = second.replace("Q0", "Q1").replace("I>,", "I>>,");
     let said = self::said("trips: {", &format!("{other}trips: {{"));
-    assert_eq!(said, ["elements.AR2.breaker: no message tells whether it is open"]);
+    assert_eq!(said, ["elements.AR2.breaker: no message tells the position of `Q1`"]);
 }

@@ -3,12 +3,12 @@
 use std::f64::consts::{PI, SQRT_2};
 
 use iec61850::SampleTime;
-use iec61850::wire::sampled_values::Channels;
-use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
+use iec61850::wire::{Quality, Synchronisation};
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings::{self, Input};
 
-pub(crate) const RATE: u32 = 4000;
+use crate::samples::{AMPERE, RATE, channel, sampled, seconds};
+
 const SETTINGS: &str = "
 relay: bay
 frequency: 50 Hz
@@ -45,39 +45,14 @@ fn arrival(
     clock: Synchronisation,
 ) -> Arrival {
     let value = |phase: f64| {
-        let angle = 2.0 * PI * (50.0 * f64::from(number) / f64::from(RATE) - phase / 3.0);
-        (sign * SQRT_2 * 1e6 * angle.cos()) as i32
+        let angle = 2.0 * PI * (50.0 * seconds(number) - phase / 3.0);
+        sign * SQRT_2 * 1e3 * AMPERE * angle.cos()
     };
-    let zero = Sample { value: 0, quality };
-    let mut samples = [zero.to_octets(); 8];
-    for (sample, phase) in samples.iter_mut().zip([0.0, 1.0, 2.0]) {
-        *sample = Sample { value: value(phase), quality }.to_octets();
+    let mut channels = [channel(0.0, quality); 8];
+    for (octets, phase) in channels.iter_mut().zip([0.0, 1.0, 2.0]) {
+        *octets = channel(value(phase), quality);
     }
-    sampled(stream, number, &samples, clock)
-}
-
-/// A sample with these channels.
-fn sampled(stream: u16, number: u32, samples: &[[u8; 8]], clock: Synchronisation) -> Arrival {
-    let header = Header {
-        destination: MacAddress::default(),
-        source: MacAddress::default(),
-        tag: None,
-        app_id: 0x4000,
-        reserved: [0, 0],
-    };
-    let asdu = Asdu {
-        sv_id: "any",
-        dat_set: None,
-        smp_cnt: (number % RATE) as u16,
-        conf_rev: 1,
-        refr_tm: None,
-        smp_synch: clock,
-        smp_rate: None,
-        channels: Channels::new(samples),
-        smp_mod: None,
-        gm_identity: None,
-    };
-    Arrival::new(stream, SampleTime::of_sample(number.into(), RATE), header, &asdu)
+    sampled(stream, (number, 0), clock, &channels)
 }
 
 /// Breakers that were tripped within half a second of what `samples` make of each number.
@@ -180,14 +155,11 @@ fn a_star_point_is_measured_and_no_sum_of_the_phases() {
     let operates = |share: f64, quality| {
         let mut engine = Engine::new(&relay.protection);
         (0..RATE / 2).any(|number| {
-            let wave = (2.0 * PI * 50.0 * f64::from(number) / f64::from(RATE)).cos();
-            let of = |amperes: f64, quality| {
-                let value = (SQRT_2 * amperes * 1e3 * wave) as i32;
-                Sample { value, quality }.to_octets()
-            };
+            let wave = (2.0 * PI * 50.0 * seconds(number)).cos();
+            let of = |amperes: f64, quality| channel(SQRT_2 * amperes * AMPERE * wave, quality);
             let mut samples = [of(0.0, Quality::GOOD); 8];
             (samples[0], samples[3]) = (of(400.0 * share, Quality::GOOD), of(400.0, quality));
-            engine.sample(&sampled(0, number, &samples, Synchronisation::Global));
+            engine.sample(&sampled(0, (number, 0), Synchronisation::Global, &samples));
             engine.step(SampleTime::of_sample(number.into(), RATE));
             // A winding is seen once filters are full, if what is there was measured.
             assert!(

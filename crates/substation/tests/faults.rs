@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 use iec61850::stream::{self, State, Supervision, Verdict};
-use iec61850::wire::{
-    Asdu, Header, MacAddress, Quality, Sample, Synchronisation, sampled_values::Channels,
-};
+use iec61850::wire::{Quality, Synchronisation};
 use protection::differential::{self, Differential, Side};
 use protection::direction::Way;
 use protection::distance::{self, Distance, Shape};
@@ -16,7 +14,8 @@ use protection::recent::Transformers;
 use protection::waveform::{CurrentTransformer, Fault, Wave, inrush};
 use protection::{Complex, Degrees, Measured, Measuring};
 
-const RATE: u32 = 4000;
+use crate::samples::{AMPERE, RATE, VOLT, channel, framed, seconds};
+
 /// Samples between two runs of the task.
 const TASK: u32 = 4;
 /// When faults begin, in samples.
@@ -57,35 +56,19 @@ impl Line {
     /// A sample in A and V.
     fn take(&mut self, number: u32, sample: &[f64; 8], fate: Fate) {
         let quality = if fate == Fate::Invalid { Quality::INVALID } else { Quality::GOOD };
-        let channels: [[u8; 8]; 8] = std::array::from_fn(|channel| {
-            let unit = if channel < 4 { 1e3 } else { 1e2 };
-            Sample { value: (sample[channel] * unit).round() as i32, quality }.to_octets()
+        let channels: [[u8; 8]; 8] = std::array::from_fn(|place| {
+            let unit = if place < 4 { AMPERE } else { VOLT };
+            channel(sample[place] * unit, quality)
         });
-        let synchronised = fate != Fate::Unsynchronised;
-        let asdu = Asdu {
-            sv_id: "MU",
-            dat_set: None,
-            smp_cnt: (number % RATE) as u16,
-            conf_rev: 1,
-            refr_tm: None,
-            smp_synch: if synchronised { Synchronisation::Global } else { Synchronisation::None },
-            smp_rate: None,
-            channels: Channels::new(&channels),
-            smp_mod: None,
-            gm_identity: None,
-        };
-        let address = MacAddress::default();
-        let header = Header {
-            destination: address,
-            source: address,
-            tag: None,
-            app_id: 0x4000,
-            reserved: [0, 0],
-        };
         if fate == Fate::Lost {
             return;
         }
-        match self.supervision.receive(at(number), &header, &asdu) {
+        let is_synchronised = fate != Fate::Unsynchronised;
+        let clock = if is_synchronised { Synchronisation::Global } else { Synchronisation::None };
+        let supervision = &mut self.supervision;
+        match framed(number, clock, &channels, |header, asdu| {
+            supervision.receive(at(number), header, asdu)
+        }) {
             Verdict::Use { held } => self.measuring.bridge(held, sample),
             Verdict::Begin => self.measuring.clear(),
             Verdict::Drop => return,
@@ -103,10 +86,6 @@ impl Line {
 
 fn at(number: u32) -> SampleTime {
     SampleTime::of_sample(number.into(), RATE)
-}
-
-fn seconds(number: u32) -> f64 {
-    f64::from(number) / f64::from(RATE)
 }
 
 fn wave(before: Complex, steady: Option<Complex>, offset_tau_s: f64) -> Wave {

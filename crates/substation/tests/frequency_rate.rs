@@ -10,17 +10,18 @@ use protection::measure::CHANNELS;
 use protection::recent::Transformers;
 use protection::{Measuring, Sequence};
 
-const RATE: u32 = 4000;
+use crate::samples::{RATE, seconds};
+
 const VOLTAGE_V: f64 = 63_500.0;
 
 /// What the voltage does at a time: its angle in turns, and its magnitude as a share of nominal.
 type Wave<'w> = &'w dyn Fn(f64) -> (f64, f64);
 
 /// Calls with what is measured each millisecond for so long.
-fn measure(seconds: f64, wave: Wave<'_>, mut each: impl FnMut(SampleTime, Seen)) {
+fn measure(duration_s: f64, wave: Wave<'_>, mut each: impl FnMut(SampleTime, Seen)) {
     let mut measuring = Measuring::new((RATE, 50.0), Transformers::Capacitive, (100.0, 20.0));
-    for number in 0..(seconds * f64::from(RATE)) as u32 {
-        let (turns, share) = wave(f64::from(number) / f64::from(RATE));
+    for number in 0..(duration_s * f64::from(RATE)) as u32 {
+        let (turns, share) = wave(seconds(number));
         let mut sample = [0.0; CHANNELS];
         for phase in 0..3 {
             let angle = 2.0 * PI * (turns - phase as f64 / 3.0);

@@ -4,7 +4,8 @@ use iec61850::SampleTime;
 use substation::engine::{Change, Engine, WAIT_MAX};
 use substation::settings::{self, Entry, Function};
 
-use crate::engine::{RATE, arrival_of};
+use crate::engine::arrival_of;
+use crate::samples::RATE;
 
 const SETTINGS: &str = "
 relay: bay
@@ -118,6 +119,46 @@ fn each_group_is_checked_as_a_whole_and_wrong_places_are_told() {
     ] {
         assert_eq!(said(from, to).trim_end(), problem);
     }
+}
+
+#[test]
+fn a_group_takes_nothing_from_elements_that_look_at_others() {
+    let said = |settings: &str, groups: &str| -> String {
+        match settings::read("r", &format!("{settings}\ngroups:\n  2: {{{groups}}}\n")) {
+            Ok(_) => String::new(),
+            Err(problems) => {
+                let what =
+                    |p: &::settings::problems::Problem| format!("{}: {}", p.key, p.fault.what);
+                problems.iter().map(what).collect::<Vec<_>>().join("\n")
+            }
+        }
+    };
+    let line = include_str!("data/line.yaml");
+    for (groups, problems) in [
+        (
+            "Z2: {way: reverse}",
+            "groups.2.Z2.way: it looks the other way than `P` takes it to (`forward`)",
+        ),
+        (
+            "R: {way: forward}",
+            "groups.2.R.way: it looks the other way than `P` takes it to (`reverse`)",
+        ),
+        ("R: off", "groups.2.R: it is off, but `P` needs it (`reverse`)"),
+        (
+            "Z2: off",
+            "groups.2.Z2: it is off, but `P` needs it (`forward`)\n\
+             groups.2.Z2: it is off, but `SOTF` needs it (`elements`)",
+        ),
+        ("Z2: {reach: 14 ohm}", ""),
+        ("Z1: off", ""),
+    ] {
+        assert_eq!(said(line, groups), problems, "{groups}");
+    }
+    let released = crate::closing::GOOD;
+    let problem = "groups.2.check: it is off, but `AR` needs it (`release`)";
+    assert_eq!(said(released, "check: off"), problem);
+    // What is off trips nothing after which a breaker would be closed.
+    assert_eq!(said(released, "I>: off, I>>: off"), "");
 }
 
 /// A relay on a current that begins at a time, with everything that changed, in ms.

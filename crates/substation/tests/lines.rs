@@ -4,13 +4,13 @@
 use std::f64::consts::{PI, SQRT_2};
 
 use iec61850::SampleTime;
-use iec61850::wire::sampled_values::Channels;
-use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
+use iec61850::wire::{Quality, Synchronisation};
 use protection::{Complex, Degrees, Sequence};
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings;
 
-const RATE: u32 = 4000;
+use crate::samples::{AMPERE, RATE, VOLT, channel, sampled, seconds};
+
 const VOLTAGE_V: f64 = 63_500.0;
 
 /// What a merging unit sees at a moment: positive and other sequences of currents and voltages.
@@ -32,40 +32,13 @@ fn seen(current: Complex, voltage: Complex) -> Seen {
 
 fn arrival(stream: u16, number: u32, seen: &Seen) -> Arrival {
     let turn = Complex::from_polar(1.0, 2.0 * PI * 50.0 * seconds(number));
-    let sample = |phasor: Complex, unit: f64, quality| {
-        let value = (SQRT_2 * (phasor * turn).re * unit).round() as i32;
-        Sample { value, quality }.to_octets()
-    };
-    let mut samples = [sample(Complex::ZERO, 1.0, Quality::GOOD); 8];
+    let value = |phasor: Complex, unit: f64| SQRT_2 * (phasor * turn).re * unit;
+    let mut channels = [channel(0.0, Quality::GOOD); 8];
     for phase in 0..3 {
-        samples[phase] = sample(seen.currents[phase], 1e3, Quality::GOOD);
-        samples[4 + phase] = sample(seen.voltages[phase], 1e2, seen.voltage_quality);
+        channels[phase] = channel(value(seen.currents[phase], AMPERE), Quality::GOOD);
+        channels[4 + phase] = channel(value(seen.voltages[phase], VOLT), seen.voltage_quality);
     }
-    let address = MacAddress::default();
-    let header = Header {
-        destination: address,
-        source: address,
-        tag: None,
-        app_id: 0x4000,
-        reserved: [0, 0],
-    };
-    let asdu = Asdu {
-        sv_id: "any",
-        dat_set: None,
-        smp_cnt: (number % RATE) as u16,
-        conf_rev: 1,
-        refr_tm: None,
-        smp_synch: Synchronisation::Global,
-        smp_rate: None,
-        channels: Channels::new(&samples),
-        smp_mod: None,
-        gm_identity: None,
-    };
-    Arrival::new(stream, SampleTime::of_sample(number.into(), RATE), header, &asdu)
-}
-
-fn seconds(number: u32) -> f64 {
-    f64::from(number) / f64::from(RATE)
+    sampled(stream, (number, 0), Synchronisation::Global, &channels)
 }
 
 /// Runs a relay for so long on what each of its streams sees; answers when something first

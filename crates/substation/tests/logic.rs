@@ -118,6 +118,16 @@ fn what_contradicts_itself_is_told_with_its_fix() {
     assert!(unknown.iter().all(|each| each.contains("no message tells the position of `Q0`")));
 }
 
+#[test]
+fn a_position_is_told_by_all_poles_together_or_by_each() {
+    let each = LINE.replace("position Q0", "position Q0 A, position Q0 B, position Q0 C");
+    settings::read("relay.yaml", &each).unwrap_or_else(|problems| panic!("{problems}"));
+    // With a pole, the engine knows nothing until it has heard of all.
+    let said = said("position Q0", "position Q0, position Q0 A");
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said.iter().all(|each| each.contains("no message tells which pole is open")));
+}
+
 fn engine() -> (Engine, impl Fn(&str) -> usize) {
     let relay = settings::read("line.yaml", LINE).expect("the settings are good");
     let names: Vec<String> = relay.protection.elements.keys().cloned().collect();

@@ -9,7 +9,7 @@ use protection::{Complex, Degrees, PhaseSet};
 use substation::engine::{Change, Engine};
 use substation::settings;
 
-use crate::samples::{RATE, arrival};
+use crate::samples::{RATE, arrival, seconds};
 
 const SETTINGS: &str = "
 relay: bay
@@ -59,7 +59,7 @@ fn operations(course: &[(u32, Phasors)]) -> Vec<(u32, usize, PhaseSet)> {
     let (mut number, mut operations) = (0, Vec::new());
     for (ms, (currents, voltages)) in course {
         for _ in 0..ms * RATE / 1000 {
-            let turned_deg = 360.0 * 50.0 * f64::from(number) / f64::from(RATE);
+            let turned_deg = 360.0 * 50.0 * seconds(number);
             let turn = Complex::polar_deg(SQRT_2, turned_deg.rem_euclid(360.0));
             let value = |phasor: Complex| (phasor * turn).re;
             let (currents_a, voltages_v) = (currents.map(value), voltages.map(value));

@@ -7,7 +7,7 @@ use iec61850::wire::Synchronisation;
 use substation::engine::Engine;
 use substation::settings;
 
-use crate::samples::{RATE, arrival};
+use crate::samples::{RATE, arrival, seconds};
 
 const SETTINGS: &str = "
 relay: bay
@@ -34,7 +34,7 @@ type Side = (f64, f64, f64);
 
 /// The voltages of a side.
 fn voltages_v(number: u32, (magnitude_v, hz, angle_deg): Side) -> [f64; 3] {
-    let time_s = f64::from(number) / f64::from(RATE);
+    let time_s = seconds(number);
     [0.0, -120.0, 120.0].map(|turn_deg| {
         let angle = 2.0 * PI * (hz * time_s + (angle_deg + turn_deg) / 360.0);
         SQRT_2 * magnitude_v * angle.cos()

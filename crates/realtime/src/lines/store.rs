@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use serde_json::Value;
-use substation::settings::Rotation;
 
+use super::Rotation;
 use crate::time;
 
 /// Between attempts to put a file aside that cannot be.
@@ -27,6 +27,7 @@ const LINE_OCTETS_MAX: u64 = 1 << 20;
 /// A file by its path, which may be there or not.
 #[derive(Debug)]
 pub(super) struct Store {
+    program: &'static str,
     path: PathBuf,
     rotation: Rotation,
     open: Option<OpenFile>,
@@ -45,8 +46,13 @@ struct OpenFile {
 impl Store {
     /// Opens the file or makes it. What may change by itself, a full disk or a pipe that nobody reads
     /// yet, is no error, but answered.
-    pub(super) fn open(path: &Path, rotation: Rotation) -> io::Result<(Self, Option<io::Error>)> {
-        let mut store = Self { path: path.to_owned(), rotation, open: None, refused: None };
+    pub(super) fn open(
+        program: &'static str,
+        path: &Path,
+        rotation: Rotation,
+    ) -> io::Result<(Self, Option<io::Error>)> {
+        let mut store =
+            Self { program, path: path.to_owned(), rotation, open: None, refused: None };
         let failure = match OpenFile::open(path) {
             Ok(open) => {
                 store.open = Some(open);
@@ -132,8 +138,9 @@ impl Store {
         };
         if self.refused.replace(Instant::now()).is_none() {
             terminal::err!(
-                "qcrelay: warning: {} cannot be put aside ({error}), and grows: let this user write \
+                "{}: warning: {} cannot be put aside ({error}), and grows: let this user write \
                  in its folder",
+                self.program,
                 self.path.display()
             );
         }

@@ -11,7 +11,7 @@ const ROTATION: Rotation =
     Rotation { size_octets_max: 4 << 20, age_max: Duration::from_secs(3600), keep: 3 };
 
 fn open(path: &Path) -> Lines {
-    Lines::open(Some(path), ROTATION).expect("the file")
+    Lines::open("qctest", Some(path), ROTATION).expect("the file")
 }
 
 fn account(lines: &Lines) -> Account {
@@ -185,8 +185,8 @@ fn a_line_that_was_torn_is_not_continued() {
 
 #[test]
 fn a_file_that_cannot_be_written_names_itself_and_the_fix() {
-    let error =
-        Lines::open(Some(Path::new("/dev/null/records.jsonl")), ROTATION).expect_err("no folder");
+    let error = Lines::open("qctest", Some(Path::new("/dev/null/records.jsonl")), ROTATION)
+        .expect_err("no folder");
     let said = error.to_string();
     assert!(said.contains("/dev/null/records.jsonl") && said.contains("use a different file"));
 }
@@ -200,7 +200,7 @@ fn aside(path: &Path, number: u32) -> PathBuf {
 fn run_with(path: &Path, keep: u64, lines: impl IntoIterator<Item = u32>) {
     let rotation = Rotation { size_octets_max: 8, keep, ..ROTATION };
     for line in lines {
-        let mut one = Lines::open(Some(path), rotation).expect("the file");
+        let mut one = Lines::open("qctest", Some(path), rotation).expect("the file");
         one.add(line);
         one.finish();
         assert_eq!(account(&one).lost, 0);

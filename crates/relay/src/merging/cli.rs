@@ -36,7 +36,7 @@ Examples:
 
 Ctrl-C ends it and prints the summary. Publishing needs CAP_NET_RAW, a priority CAP_SYS_NICE,
 locked memory CAP_IPC_LOCK. Exit codes: 0 done, 64 usage, 65 settings are wrong, 69 an interface,
-file or right is missing.";
+file or right is missing, or nothing trips (expect, with and without --json).";
 
 /// Publishes sampled values as merging units do: paced, many streams, with faults.
 #[derive(Parser)]

@@ -85,7 +85,7 @@ fn changes(unit: &MergingUnit, relay: &Relay) -> Vec<(u64, Change)> {
         }
         next_step = now.plus(Duration::from_millis(1));
         let stamp = UtcTime::from_realtime_ns(now.ns(), 0);
-        if let Some(frame) = message.step(now, stamp, gear.positions(now)) {
+        if let Some(frame) = message.step(now, || stamp, gear.positions(now)) {
             let message = Goose::decode(frame).expect("it was encoded");
             subscribed.iter_mut().for_each(|each| each.receive(now, &message));
         }
@@ -231,7 +231,7 @@ fn poles_that_are_open_are_told_as_such() {
     gear.obey(SampleTime::ZERO, &trip);
     let mut message = PositionMessage::new(&breaker, MacAddress::default()).expect("it tells");
     let now = SampleTime::from_ns(50_000_000);
-    let frame = message.step(now, UtcTime::default(), gear.positions(now)).expect("it is new");
+    let frame = message.step(now, UtcTime::default, gear.positions(now)).expect("it is new");
     let told = Goose::decode(frame).expect("it was encoded");
     let bits = |data| match data {
         iec61850::wire::Data::BitString(bits) => (bits.get(0), bits.get(1)),
@@ -240,4 +240,22 @@ fn poles_that_are_open_are_told_as_such() {
     let (open, closed) = ((Some(false), Some(true)), (Some(true), Some(false)));
     let all: Vec<_> = told.all_data.elements().map(bits).collect();
     assert_eq!(all, [(Some(false), Some(false)), open, closed, closed]);
+}
+
+#[test]
+fn the_message_of_a_breaker_asks_for_a_stamp_in_a_new_state_alone() {
+    let breaker = unit("a", "50 Hz", "").breaker.expect("there is one");
+    let gear = Switchgear::new(&breaker);
+    let mut message = PositionMessage::new(&breaker, MacAddress::default()).expect("it tells");
+    let (mut stamps, mut frames) = (0, 0);
+    // As many batches as a stream of 4000 Hz has in 4 s.
+    for now in (0..16_000).map(|number| SampleTime::from_ns(number * 250_000)) {
+        let stamp = || {
+            stamps += 1;
+            UtcTime::default()
+        };
+        frames += u32::from(message.step(now, stamp, gear.positions(now)).is_some());
+    }
+    assert_eq!(stamps, 1);
+    assert!(frames > 1, "it is repeated");
 }

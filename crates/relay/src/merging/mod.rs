@@ -3,7 +3,7 @@
 //! What decides is pure and takes sample numbers and times:
 //! - `generator`: the samples of one source, with faults and a breaker that ends them
 //! - `waves`, `playback`: where a generator's values come from
-//! - `switchgear`: the breaker that ends currents, and its message
+//! - `switchgear`: the breaker that ends currents, and its message; `source`: which breaker is a source's
 //! - `schedule`: which frame of which stream is due when
 //! - `disturbance`: what goes wrong with it
 //! - `frame`: the frame as octets
@@ -32,6 +32,7 @@ mod plant;
 mod playback;
 mod publisher;
 mod schedule;
+mod source;
 mod summary;
 mod switchgear;
 mod waves;

@@ -14,7 +14,6 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, UtcTime};
-use protection::PhaseSet;
 use realtime::exchange::histogram;
 use realtime::{clock, time};
 use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, TrippedBreaker};
@@ -22,11 +21,12 @@ use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, T
 use super::disturbance::{Disturbances, Fate};
 use super::feedback::Listener;
 use super::frame;
-use super::generator::{Generator, Samples};
+use super::generator::Generator;
 use super::plant::{self, PlantFile};
 use super::schedule::{Pace, Schedule};
+use super::source::{SelfClosing, SourceState};
 use super::summary::{FaultStamps, Frames, LatenessFigures, Summary};
-use super::switchgear::{Orders, PositionMessage, Switchgear};
+use super::switchgear::{PositionMessage, Switchgear};
 use os::packet::PacketSocket;
 
 /// The first sample is at least this much later than now.
@@ -45,7 +45,7 @@ pub(crate) struct Publisher {
     sources: Vec<SourceState>,
     schedule: Schedule,
     listener: Option<Listener>,
-    /// The breaker as it tells where it is, and its message.
+    /// The breaker that obeys orders to close, and the message that tells where it is.
     gear: Option<Switchgear>,
     message: Option<PositionMessage>,
     opening: Duration,
@@ -64,21 +64,6 @@ struct Outgoing {
     source: usize,
     /// A frame that is sent behind the next one.
     held_back: Option<Vec<u8>>,
-}
-
-/// A generator, the breaker in front of it, and what was reported of its faults.
-#[derive(Debug)]
-struct SourceState {
-    name: String,
-    rate: u16,
-    generator: Generator,
-    breaker: Option<Switchgear>,
-    /// The episode in which it was tripped, where it closes by itself for the next.
-    tripped_in: Option<u64>,
-    /// The fault of this episode, by its place in the list, and when it began on this host.
-    fault: Option<(u64, usize, SampleTime)>,
-    /// Where its phasors are, if it follows a simulated grid.
-    plant: Option<PlantFile>,
 }
 
 /// The position of a breaker in a simulated grid, if there is one.
@@ -105,7 +90,7 @@ impl Publisher {
         let socket = PacketSocket::open(interface, 0)?;
         let listener =
             unit.breaker.as_ref().map(|breaker| Listener::start(interface, breaker)).transpose()?;
-        let gear = unit.breaker.as_ref().map(Switchgear::new);
+        let ordered = unit.breaker.as_ref().filter(|breaker| breaker.closes.is_some());
         let address = MacAddress(socket.address());
         let message =
             unit.breaker.as_ref().and_then(|breaker| PositionMessage::new(breaker, address));
@@ -135,8 +120,9 @@ impl Publisher {
                 Source::Plant(plant) => Some(PlantFile::open(plant)?),
                 Source::Waveform(_) | Source::Playback(_) => None,
             };
-            let (breaker, tripped_in, fault) = (gear.clone(), None, None);
-            Ok(SourceState { name, rate, generator, breaker, tripped_in, fault, plant })
+            let own = unit.breaker.as_ref().filter(|breaker| breaker.closes.is_none());
+            let own_gear = own.map(SelfClosing::new);
+            Ok(SourceState { name, rate, generator, own_gear, fault: None, plant })
         });
         let sources = sources.collect::<anyhow::Result<_>>()?;
         Ok(Self {
@@ -146,7 +132,7 @@ impl Publisher {
             streams,
             sources,
             listener,
-            gear,
+            gear: ordered.map(Switchgear::new),
             message,
             opening: unit.breaker.as_ref().map_or(Duration::ZERO, |breaker| breaker.opening),
             position: Position::of(unit.breaker.as_ref()),
@@ -197,7 +183,8 @@ impl Publisher {
         let source = &mut self.sources[outgoing.source];
         source.follow_plant(taken)?;
         let buffer = batch.next();
-        let sample = |number| source.samples(number);
+        let gear = self.gear.as_ref();
+        let sample = |number| source.samples(number, gear);
         frame::write(
             &outgoing.settings,
             MacAddress(self.socket.address()),
@@ -280,8 +267,10 @@ impl Publisher {
     fn tell_position(&mut self, begin: SampleTime) {
         let (Some(gear), Some(message)) = (&self.gear, &mut self.message) else { return };
         let now = time::own();
-        let quality = clock::quality(&os::clock::state().unwrap_or_default());
-        let stamp = UtcTime::from_realtime_ns(time::common().ns(), quality);
+        let stamp = || {
+            let quality = clock::quality(&os::clock::state().unwrap_or_default());
+            UtcTime::from_realtime_ns(time::common().ns(), quality)
+        };
         let positions = gear.positions(SampleTime::ZERO.plus(now.since(begin)));
         if let Some(frame) = message.step(now, stamp, positions) {
             let sent = self.socket.send(&[frame]);
@@ -351,39 +340,6 @@ impl Publisher {
             faults: self.faults,
             warnings: self.warnings,
         }
-    }
-}
-
-impl SourceState {
-    fn samples(&mut self, number: u64) -> Samples {
-        let episode = self.generator.episode_at(number);
-        let open = self.breaker.as_ref().map_or(PhaseSet::NONE, |breaker| {
-            // One that closes by itself does so with the next episode.
-            let obeys = breaker.is_closed_by_order() || self.tripped_in == Some(episode);
-            let now = SampleTime::of_sample(number, self.rate.into());
-            if obeys { breaker.open(now) } else { PhaseSet::NONE }
-        });
-        self.generator.samples(number, open)
-    }
-
-    fn follow_plant(&mut self, now: SampleTime) -> anyhow::Result<()> {
-        let Some(plant) = &mut self.plant else { return Ok(()) };
-        if let Some(phasors) = plant.read_when_due(now)? {
-            self.generator.set_phasors(phasors);
-        }
-        Ok(())
-    }
-
-    fn obey(&mut self, at: SampleTime, orders: &Orders) {
-        let Some(breaker) = &mut self.breaker else { return };
-        if !breaker.is_closed_by_order() && !orders.trip.is_empty() {
-            let number = u128::from(at.ns()) * u128::from(self.rate) / 1_000_000_000;
-            let episode = self.generator.episode_at(number as u64);
-            if self.tripped_in.replace(episode) != Some(episode) {
-                breaker.close_at_once();
-            }
-        }
-        breaker.obey(at, orders);
     }
 }
 

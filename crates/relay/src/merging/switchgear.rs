@@ -1,9 +1,8 @@
 //! The breaker that a merging unit simulates: three poles, orders to them, and the message that tells
 //! where they are.
 //!
-//! Without a value that closes it, it closes by itself for the next fault of a source. With one it obeys
-//! orders alone: a trip goes before closing, and an order to close that came while a trip stands, or while
-//! a pole still opens, is forgotten (no pumping).
+//! A trip goes before closing, and an order to close that came while a trip stands, or while a pole still
+//! opens, is forgotten (no pumping).
 
 use std::time::Duration;
 
@@ -29,8 +28,6 @@ pub(crate) struct Orders {
 pub(crate) struct Switchgear {
     settings: Settings,
     poles: [Breaker; 3],
-    /// Obeys orders to close, and does not close by itself.
-    is_closed_by_order: bool,
 }
 
 impl Switchgear {
@@ -38,16 +35,7 @@ impl Switchgear {
     pub(crate) fn new(breaker: &TrippedBreaker) -> Self {
         let closing = breaker.closes.map_or(Duration::ZERO, |closes| closes.closing);
         let settings = Settings { opening: breaker.opening, closing };
-        let is_closed_by_order = breaker.closes.is_some();
-        Self {
-            settings,
-            poles: std::array::from_fn(|_| Breaker::new(settings)),
-            is_closed_by_order,
-        }
-    }
-
-    pub(crate) const fn is_closed_by_order(&self) -> bool {
-        self.is_closed_by_order
+        Self { settings, poles: std::array::from_fn(|_| Breaker::new(settings)) }
     }
 
     /// Makes the contacts, as if nobody had ever tripped it.
@@ -84,20 +72,22 @@ pub(crate) struct PositionMessage(Outgoing);
 impl PositionMessage {
     pub(crate) fn new(breaker: &TrippedBreaker, source: MacAddress) -> Option<Self> {
         let control = breaker.tells.as_ref()?;
-        let values = [Position::Intermediate; 4].map(encoded).concat();
-        Some(Self(Outgoing::new(control, source, values)))
+        let values = [Position::Intermediate; 4].map(encoded);
+        Some(Self(Outgoing::new(control, source, values.as_flattened().to_vec())))
     }
 
-    /// The frame to be sent now, if there is one; a new state has `stamp`.
+    /// The frame to be sent now, if there is one. It is asked for with each batch of samples: it asks
+    /// for no memory, and for a stamp, which costs system calls, in a new state alone.
     pub(crate) fn step(
         &mut self,
         now: SampleTime,
-        stamp: UtcTime,
+        stamp: impl FnOnce() -> UtcTime,
         positions: [Position; 4],
     ) -> Option<&[u8]> {
-        let values = positions.map(encoded).concat();
+        let values = positions.map(encoded);
+        let values = values.as_flattened();
         let has_changed = self.0.values != values;
-        self.0.values.copy_from_slice(&values);
+        self.0.values.copy_from_slice(values);
         self.0.step(now, stamp, has_changed)
     }
 }

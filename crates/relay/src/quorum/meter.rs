@@ -19,13 +19,15 @@ use os::run_delay::RunDelay;
 use realtime::canary::at_each_tick;
 use realtime::exchange::{Outbox, outbox};
 use realtime::lines::Lines;
+use realtime::prepare::Scheduling;
 use realtime::supervise::{Supervisor, TimedThread, Watch};
 use realtime::{prepare, time};
 use rtrb::Consumer;
 use serde_json::{Value, json};
-use substation::settings::{Rotation, Thread};
+use substation::settings::Rotation;
 
 use super::records::{NodeEvent, What};
+use crate::host;
 
 /// Time between two beats: of what can make an action late by milliseconds none is missed, and a beat
 /// each 100 µs took a seventh of a core from those whom it watches.
@@ -100,7 +102,7 @@ pub(crate) fn run(
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Value> {
-    let records = Lines::open(path, rotation)?;
+    let records = host::records(path, rotation)?;
     let (warnings, _awake) = prepare::process();
     let begin = Instant::now();
     let mut measured = vec![Beats::default(); cores.len()];
@@ -108,8 +110,8 @@ pub(crate) fn run(
     let threads = cores.iter().zip(&mut measured).map(|(&core, beats)| {
         let (events, queue) = outbox(EVENTS_MAX);
         watch.queues.push(queue);
-        let settings = Thread { core: Some(core), priority: PRIORITY };
-        TimedThread::new("meter", settings, move |ending| {
+        let scheduling = Scheduling { core: Some(core), priority: PRIORITY };
+        TimedThread::new("meter", scheduling, move |ending| {
             *beats = beat(core, events, ending);
             Ok(())
         })

@@ -66,7 +66,7 @@ impl<'s> Operator<'s> {
         let has_changed = message.values != values;
         message.values.copy_from_slice(&values);
         let stamp = UtcTime::from_realtime_ns(now.common.ns(), CLOCK_QUALITY);
-        if let Some(frame) = message.step(now.own, stamp, has_changed) {
+        if let Some(frame) = message.step(now.own, || stamp, has_changed) {
             self.unsent += u64::from(socket.send(&[frame]).unwrap_or(0) == 0);
         }
     }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use substation::settings::quorum::RejuvenationSettings;
 
 use super::status::{Status, ask};
+use crate::host;
 
 /// How often it asks the breaker node.
 const LOOK: Duration = Duration::from_millis(20);
@@ -50,7 +51,7 @@ impl<'s> Rejuvenator<'s> {
             children: [const { None }; NODES],
             counters: [0; NODES],
             known: None,
-            records: Lines::open(records.as_deref(), settings.rotation)?,
+            records: host::records(records.as_deref(), settings.rotation)?,
             // A folder has a name also where none was given.
             folder: folder.join("."),
             reborn: 0,

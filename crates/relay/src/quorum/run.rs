@@ -17,14 +17,15 @@ use quorum::{Protocol, Speaker};
 use realtime::canary::at_each_tick;
 use realtime::exchange::{Outbox, outbox};
 use realtime::lines::Lines;
+use realtime::prepare::Scheduling;
 use realtime::supervise::{Supervisor, TimedThread, Watch, listen};
 use realtime::{prepare, time};
 use rtrb::Consumer;
 use serde_json::Value;
 use substation::decider::{Decider, Elements, Foreign, Instantaneous};
 use substation::engine::Engine;
+use substation::settings::WhenDown;
 use substation::settings::quorum::{BreakerNode, Decides, Node as NodeSettings, NodeHost};
-use substation::settings::{Thread, WhenDown};
 
 use super::birth::{Identity, seed};
 use super::breaker::{self, BreakerLoop};
@@ -36,6 +37,7 @@ use super::node::{self, Node, Seeds};
 use super::operate::Operator;
 use super::records::{MEMORY_LOST, MEMORY_NEW, NodeEvent, What};
 use super::status::{self, Shown};
+use crate::host;
 use crate::links::Watched;
 use crate::run::open;
 
@@ -205,7 +207,7 @@ impl<'s> NodeWatch<'s> {
             link: None,
             disk_failures: disk.follow_on().context("starting the thread of the disk")?,
             queues,
-            records: Lines::open(records.as_deref(), host.rotation)?,
+            records: host::records(records.as_deref(), host.rotation)?,
             status: None,
             warnings: Vec::new(),
         })
@@ -223,9 +225,10 @@ impl<'s> NodeWatch<'s> {
         let (stalls, stalls_out) = outbox(EVENTS_MAX);
         self.queues.insert(0, stalls_out);
         let (mut summary, mut stalls_lost) = (Value::Null, 0_u64);
-        let before = Thread { core: host.thread.core, priority: host.canary_priority };
+        let scheduling = host::scheduling(host.thread);
+        let before = Scheduling { core: host.thread.core, priority: host.canary_priority };
         let threads = vec![
-            TimedThread::new("node", host.thread, |ending| {
+            TimedThread::new("node", scheduling, |ending| {
                 summary = work(ending)?;
                 Ok(())
             }),

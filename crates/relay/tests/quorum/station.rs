@@ -7,13 +7,13 @@ use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
 use relay::quorum::status::{Status, ask};
 use serde_json::Value;
 
-use crate::support::running::run;
+use crate::support::running::{run, start};
 use crate::support::{alone, cable, ip, not_measured};
 
 const QCRELAY: &str = env!("CARGO_BIN_EXE_qcrelay");
@@ -32,14 +32,7 @@ pub(crate) struct Running(Option<Child>);
 impl Running {
     /// Starts a program, with these arguments between blanks.
     pub(crate) fn start(program: &str, arguments: &str, folder: &Path) -> Self {
-        let child = Command::new(program)
-            .args(arguments.split(' '))
-            .current_dir(folder)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        Self(Some(child))
+        Self(Some(start(program, folder, arguments.split(' '))))
     }
 
     fn child(&mut self) -> &mut Child {

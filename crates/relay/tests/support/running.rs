@@ -1,6 +1,7 @@
-//! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it reported.
+//! Programs that run beside a test: a `qcrelay` (`QCRELAY` names another build of it), a `qcmerge`, and what
+//! they reported.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +21,42 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     let output = command.args(arguments).current_dir(folder).output().expect("it runs");
     let [out, error] = [output.stdout, output.stderr].map(String::from_utf8);
     (output.status.code(), out.expect("a text"), error.expect("a text"))
+}
+
+/// Starts a program; what it prints is read at its end.
+pub(crate) fn start<A: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> Child {
+    Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
+}
+
+/// Starts a merging unit that publishes to `east` for so long.
+pub(crate) fn publish(settings: &Path, duration: &str) -> Child {
+    let how = ["--interface", "east", "--duration", duration, "--json"].map(OsStr::new);
+    let arguments = [OsStr::new("run"), settings.as_os_str()].into_iter().chain(how);
+    start(env!("CARGO_BIN_EXE_qcmerge"), Path::new("."), arguments)
+}
+
+/// The summary that a program prints at its end, and all that it said besides.
+pub(crate) fn summary(child: Child) -> (Value, String) {
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let summary = serde_json::from_slice(&output.stdout);
+    (summary.unwrap_or_else(|error| panic!("{error}: {said}")), said)
+}
+
+/// The program that is tested.
+pub(crate) fn program() -> OsString {
+    let ours = || env!("CARGO_BIN_EXE_qcrelay").into();
+    std::env::var_os("QCRELAY").unwrap_or_else(ours)
 }
 
 /// A relay that runs, and the folder with what it wrote.
@@ -42,13 +79,22 @@ impl Relay {
         text: impl FnOnce(&str, &str) -> String,
         duration: &str,
     ) -> Self {
+        Self::start_by(Command::new(program()), port, text, duration)
+    }
+
+    /// As [`Relay::start_at`], by a command that becomes the relay.
+    pub(crate) fn start_by(
+        mut command: Command,
+        port: u16,
+        text: impl FnOnce(&str, &str) -> String,
+        duration: &str,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let records = folder.path().join("records.jsonl");
         let path = folder.path().join("relay.yaml");
         let metrics = format!("127.0.0.1:{port}");
         std::fs::write(&path, text(&records.display().to_string(), &metrics)).expect("it writes");
-        let ours = || env!("CARGO_BIN_EXE_qcrelay").into();
-        let child = Command::new(std::env::var_os("QCRELAY").unwrap_or_else(ours))
+        let child = command
             .arg("run")
             .arg(&path)
             .args(["--json", "--duration", duration])
@@ -92,8 +138,20 @@ impl Relay {
 
     /// Ends it as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
+        self.signal(libc::SIGINT);
+    }
+
+    pub(crate) fn signal(&self, number: i32) {
         // SAFETY: takes numbers only; the child has not been waited for.
-        assert_eq!(unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) }, 0);
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, number) }, 0);
+    }
+
+    /// Whether it ignores a signal (`SigIgn` of proc(5)).
+    pub(crate) fn ignores(&self, number: i32) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("it runs");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+        u64::from_str_radix(mask.trim(), 16).expect("a mask") & 1 << (number - 1) != 0
     }
 
     /// What it printed and its records, at its end; none where its settings name another file.

@@ -2,7 +2,8 @@
 //! (SGCB, IEC 61850-7-2).
 //!
 //! Group 1 is `elements`; another one says in what it differs. It is read as a whole, with the ranges
-//! and cross checks of a first one. What an element is and what it looks at is the same in all groups.
+//! and cross checks of a first one, those between elements included. What an element is and what it
+//! looks at is the same in all groups.
 //! So are elements that keep what values of now no longer show, a fuse that has blown, a swing, a
 //! breaker that was told to open: with new settings they would begin at rest, and forget it.
 
@@ -12,7 +13,7 @@ use ::settings::cursor::{Cursor, Mapping};
 use ::settings::names::Names::Foreign;
 use ::settings::table::{Key, Need, Shape, Table, key};
 
-use super::elements::{self, ELEMENT};
+use super::elements::{self, ELEMENT, logic};
 use super::model::{Element, Groups};
 use super::names::Names;
 use super::texts::{is_name, known};
@@ -80,10 +81,11 @@ pub(super) fn read(
                 continue;
             };
             // What is wrong with it in group 1 is reported there.
-            if let Some(first) = first.get(name.value)
+            if let Some(element) = first.get(name.value)
                 && let Some(other) = one(&cursor, base, names)
-                && other.as_ref() != Some(first)
+                && other.as_ref() != Some(element)
             {
+                logic::check_change(&cursor, name.value, other.as_ref(), first);
                 group.insert(name.value.to_owned(), other);
             }
         }

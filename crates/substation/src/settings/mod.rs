@@ -118,7 +118,7 @@ fn single_pole(
     elements: &BTreeMap<String, Element>,
 ) -> BTreeMap<String, Vec<String>> {
     let breakers = map.parse_all("single_pole", |text| {
-        let breaker = texts::known(text, ["breaker", "breakers"], &names.breakers)?;
+        let breaker = names.breaker(text)?;
         let closes = elements.values().find_map(|element| match &element.function {
             Function::Reclosing(cycle) if cycle.breaker == breaker => {
                 cycle.times.dead_time_single.map(|_| cycle.initiate_by.clone())

@@ -1,7 +1,10 @@
 //! Names by which parts of settings refer to each other, whether the named parts are right or not:
 //! what is wrong with a part is reported once, where it is read.
 
+use ::settings::Fault;
 use ::settings::cursor::{Cursor, Mapping};
+
+use super::texts::known;
 
 /// Names of streams, elements and breakers of a relay.
 pub(super) struct Names<'a> {
@@ -32,6 +35,11 @@ impl<'a> Names<'a> {
             groups: groups.map_or(1, |map| 1 + map.table.names().filter(|n| map.has(n)).count()),
             elements: elements.into_iter().map(|(name, _)| name.value).collect(),
         }
+    }
+
+    /// A breaker that is there.
+    pub(super) fn breaker(&self, text: &str) -> Result<String, Fault> {
+        known(text, ["breaker", "breakers"], &self.breakers)
     }
 
     /// How often messages of other devices say this.

@@ -133,7 +133,7 @@ pub(super) fn expected(map: &Mapping<'_>, entries: usize, simulated: bool) -> Op
 
 fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
-    let breaker = || known(name, ["breaker", "breakers"], &names.breakers);
+    let breaker = || names.breaker(name);
     if let Some(input) = Input::ALL.into_iter().find(|input| input.word() == kind) {
         let (what, functions) = input.takers();
         let there = names.elements_of(functions);
@@ -172,9 +172,12 @@ fn group_of(text: &str, groups: usize) -> Result<u8, Fault> {
     })
 }
 
+/// How the poles of a breaker are written.
+pub(super) const POLES: [&str; 3] = ["A", "B", "C"];
+
 /// The name and the place of the pole in `Q0 A`; nothing where that is one of the names itself, or none.
 pub(super) fn pole<'t>(text: &'t str, names: &[&str]) -> Option<(&'t str, usize)> {
     let (name, letter) = text.rsplit_once(' ').filter(|_| !names.contains(&text))?;
-    let pole = ["A", "B", "C"].iter().position(|known| *known == letter)?;
+    let pole = POLES.iter().position(|known| *known == letter)?;
     names.contains(&name).then_some((name, pole))
 }

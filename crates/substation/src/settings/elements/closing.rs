@@ -11,7 +11,7 @@ use ::settings::table::Shape::{Choice, Several, Within};
 use ::settings::table::{Shape, Table, key};
 use ::settings::units::Dimension::{Angle, Frequency, Time};
 
-use super::{FUSE_GUARD, VOLTS, function};
+use super::{FUSE_GUARD, VOLTS, breaker, check_poles, check_position, function};
 use crate::settings::model::{Element, Function, ReclosingElement};
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, YES_NO, known};
@@ -38,7 +38,6 @@ pub(super) static SYNCHRO_CHECK: Table = Table {
     ],
 };
 
-const POLES: [&str; 3] = ["A", "B", "C"];
 const SIDES: Shape = Choice(&["dead_line", "dead_bus", "both_dead"]);
 
 pub(super) fn synchro_check_settings(map: &Mapping<'_>) -> Option<synchro_check::Settings> {
@@ -109,8 +108,7 @@ pub(super) static POLE_DISCORDANCE: Table = Table {
 };
 
 pub(super) fn pole_discordance(map: &Mapping<'_>, names: &Names<'_>) -> Option<Function> {
-    let breaker =
-        map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers))?.value;
+    let breaker = breaker(map, names)?;
     Some(Function::PoleDiscordance { breaker, delay: map.time("delay")? })
 }
 
@@ -119,8 +117,7 @@ pub(super) fn reclosing_element(map: &Mapping<'_>, names: &Names<'_>) -> Option<
     let checks = names.elements_of(&["synchro_check"]);
     let check =
         |text: &str| known(text, ["synchro-check element", "synchro-check elements"], &checks);
-    let breaker =
-        map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers));
+    let breaker = breaker(map, names);
     let initiate_by = map.parse_all("initiate_by", element);
     // A current that one phase lacks looks like that of a transformer that failed.
     let misled = names.elements_of(&["ct_supervision"]);
@@ -152,7 +149,7 @@ pub(super) fn reclosing_element(map: &Mapping<'_>, names: &Names<'_>) -> Option<
         map.refuse(&["open_pole_blocks"], "this is for `dead_time_single`");
     }
     Some(ReclosingElement {
-        breaker: breaker?.value,
+        breaker: breaker?,
         initiate_by,
         release,
         needs_ready: map.is("needs_ready", "yes"),
@@ -182,7 +179,7 @@ pub(in crate::settings) fn check(
         let element = match elements.get(name.value).map(|element| &element.function) {
             Some(Function::Reclosing(element)) => element,
             Some(Function::PoleDiscordance { breaker, .. }) => {
-                check_poles(&map, names, "breaker", breaker);
+                check_poles(&map, names, breaker);
                 continue;
             }
             _ => continue,
@@ -193,28 +190,15 @@ pub(in crate::settings) fn check(
         }
         breakers.push(breaker);
         check_trips(&map, element, trips);
-        let is_told = |entry: String| names.told(&entry) > 0;
-        let poles = POLES.map(|pole| is_told(format!("position {breaker} {pole}")));
-        if element.times.dead_time_single.is_some() || poles.contains(&true) {
-            check_poles(&map, names, "breaker", breaker);
-        } else if !is_told(format!("position {breaker}")) {
-            let fix = format!("subscribe to a message with `position {breaker}`");
-            map.wrong("breaker", "no message tells whether it is open", fix);
+        if element.times.dead_time_single.is_some() {
+            check_poles(&map, names, breaker);
+        } else {
+            check_position(&map, names, breaker);
         }
-        if element.needs_ready && !is_told(format!("ready {}", name.value)) {
+        if element.needs_ready && names.told(&format!("ready {}", name.value)) == 0 {
             let fix = format!("subscribe to a message with `ready {}`", name.value);
             map.wrong("needs_ready", "no message tells it", fix);
         }
-    }
-}
-
-/// Reports at a key that nobody tells where each pole of a breaker is.
-fn check_poles(map: &Mapping<'_>, names: &Names<'_>, key: &str, breaker: &str) {
-    let poles = POLES.map(|pole| format!("position {breaker} {pole}"));
-    if !poles.iter().all(|pole| names.told(pole) > 0) {
-        let [a, b, c] = poles;
-        let fix = format!("subscribe to a message with `{a}`, `{b}` and `{c}`");
-        map.wrong(key, "no message tells which pole is open", fix);
     }
 }
 

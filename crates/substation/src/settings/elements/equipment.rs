@@ -6,10 +6,10 @@ use ::settings::table::Shape::{Several, Within};
 use ::settings::table::{Table, key};
 use ::settings::units::Dimension::{Admittance, Angle, Number, Portion, Time, Voltage};
 
-use super::{AMPERES, CT_GUARD, DELAY, FUSE_GUARD, PICK_UP_A, STREAM, function};
+use super::{AMPERES, CT_GUARD, DELAY, FUSE_GUARD, PICK_UP_A, STREAM, breaker, function};
 use crate::settings::model::Function;
 use crate::settings::names::Names;
-use crate::settings::texts::{TEXT, YES_NO, known};
+use crate::settings::texts::{TEXT, YES_NO};
 use protection::{admittance, breaker_failure, differential, restricted_earth};
 
 pub(super) static DIFFERENTIAL: Table = Table {
@@ -132,8 +132,7 @@ pub(super) fn admittance_settings(map: &Mapping<'_>) -> Option<admittance::Setti
 }
 
 pub(super) fn breaker_failure_settings(map: &Mapping<'_>, names: &Names<'_>) -> Option<Function> {
-    let breaker =
-        map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers));
+    let breaker = breaker(map, names);
     let (retrip_delay, backup_delay) = (map.time("retrip_delay")?, map.time("backup_delay")?);
     if backup_delay < retrip_delay {
         let what = "it is shorter than `retrip_delay`";
@@ -141,5 +140,5 @@ pub(super) fn breaker_failure_settings(map: &Mapping<'_>, names: &Names<'_>) -> 
     }
     let pick_up_a = map.quantity("pick_up")?;
     let settings = breaker_failure::Settings { pick_up_a, retrip_delay, backup_delay };
-    Some(Function::BreakerFailure { breaker: breaker?.value, settings })
+    Some(Function::BreakerFailure { breaker: breaker?, settings })
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ::settings::cursor::Mapping;
+use ::settings::cursor::{Cursor, Mapping};
 use ::settings::problems::quoted;
 use ::settings::table::Need::{Default, Optional, Required};
 use ::settings::table::Shape::{Choice, Several, Within};
 use ::settings::table::{Key, Table, key};
 use ::settings::units::Dimension::{Portion, Time};
 
-use super::{AMPERES, STREAM, VOLTS, function};
+use super::{AMPERES, STREAM, VOLTS, breaker, check_position, function};
 use crate::settings::model::{Element, Function, Pilot, SwitchOnto};
 use crate::settings::names::Names;
 use crate::settings::texts::{TEXT, known};
@@ -81,14 +81,9 @@ const OF_LINES: [&str; 3] = ["overcurrent", "directional_overcurrent", "distance
 const DIRECTIONAL: [&str; 2] = ["directional_overcurrent", "distance"];
 
 /// The breaker, if one is given; a message must tell where it is.
-fn breaker(map: &Mapping<'_>, names: &Names<'_>) -> Option<String> {
-    map.cursor("breaker")?;
-    let given = map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers));
-    let name = given?.value;
-    if names.told(&format!("position {name}")) == 0 {
-        let what = format!("no message tells the position of {}", quoted(&name));
-        map.wrong("breaker", what, format!("write `position {name}` under `subscriptions`"));
-    }
+fn told_breaker(map: &Mapping<'_>, names: &Names<'_>) -> Option<String> {
+    let name = breaker(map, names)?;
+    check_position(map, names, &name);
     Some(name)
 }
 
@@ -101,7 +96,7 @@ fn elements(map: &Mapping<'_>, names: &Names<'_>, key: &str, functions: &[&str])
 }
 
 pub(super) fn switch_onto(map: &Mapping<'_>, names: &Names<'_>) -> Option<SwitchOnto> {
-    let breaker = breaker(map, names);
+    let breaker = told_breaker(map, names);
     if !map.has("breaker") && !map.has("dead_below") {
         let what = "nothing tells when the line is off";
         map.wrong("breaker", what, "give `breaker`; with transformers on the line, `dead_below`");
@@ -129,7 +124,7 @@ pub(super) fn pilot(map: &Mapping<'_>, names: &Names<'_>) -> Option<Pilot> {
     let named = |key| elements(map, names, key, &DIRECTIONAL);
     let (forward, underreaching, reverse) =
         (named("forward"), named("underreaching"), named("reverse"));
-    let breaker = breaker(map, names);
+    let breaker = told_breaker(map, names);
     let coordination = map.time("coordination")?;
     let scheme = match map.choice("scheme")?.value {
         "pott" => {
@@ -181,7 +176,7 @@ fn not_weak(map: &Mapping<'_>) {
 }
 
 pub(super) fn breaker_supervision(map: &Mapping<'_>, names: &Names<'_>) -> Option<Function> {
-    let breaker = breaker(map, names);
+    let breaker = told_breaker(map, names);
     let settings = breaker_supervision::Settings {
         opening_max: map.time("opening_max")?,
         closing_max: map.time("closing_max")?,
@@ -189,6 +184,71 @@ pub(super) fn breaker_supervision(map: &Mapping<'_>, names: &Names<'_>) -> Optio
         circuit_delay: map.time("circuit_delay")?,
     };
     Some(Function::BreakerSupervision { breaker: breaker?, settings })
+}
+
+/// Elements that a teleprotection element names, by key, and where they must look.
+fn directions(pilot: &Pilot) -> [(&'static str, &[String], Way); 3] {
+    [
+        ("forward", &pilot.forward, Way::Forward),
+        ("underreaching", &pilot.underreaching, Way::Forward),
+        ("reverse", &pilot.reverse, Way::Reverse),
+    ]
+}
+
+/// Whether an element looks there; one that knows no direction looks everywhere.
+fn looks(element: &Element, way: Way) -> bool {
+    match &element.function {
+        Function::Distance(settings) => settings.way == way,
+        Function::Directional(settings) => settings.way == way,
+        _ => true,
+    }
+}
+
+/// Reports what a change of an element in another setting group takes from those of `first` that name
+/// it. They are the same in all groups, so it is the change that is wrong.
+pub(in crate::settings) fn check_change(
+    change: &Cursor<'_>,
+    name: &str,
+    changed: Option<&Element>,
+    first: &BTreeMap<String, Element>,
+) {
+    for (by, element) in first {
+        for (key, way) in needs(&element.function, name) {
+            let by = quoted(by);
+            let Some(changed) = changed else {
+                let what = format!("it is off, but {by} needs it (`{key}`)");
+                change.place.wrong(what, "leave it in service in all groups");
+                continue;
+            };
+            let given = change.keys().find(|(key, _)| *key == "way");
+            if let Some((_, place)) = given.filter(|_| way.is_some_and(|way| !looks(changed, way)))
+            {
+                let what = format!("it looks the other way than {by} takes it to (`{key}`)");
+                place.wrong(what, "leave it out, or add another element");
+            }
+        }
+    }
+}
+
+/// Keys under which a function names an element that it cannot do its work without, each with the
+/// direction in which that must look. What initiates reclosing, or is blocked by it, is not among
+/// them: while it is off it trips nothing.
+fn needs(function: &Function, name: &str) -> Vec<(&'static str, Option<Way>)> {
+    let is_named = |names: &[String]| names.iter().any(|each| each == name);
+    match function {
+        Function::Teleprotection(pilot) => directions(pilot)
+            .into_iter()
+            .filter(|(_, names, _)| is_named(names))
+            .map(|(key, _, way)| (key, Some(way)))
+            .collect(),
+        Function::SwitchOntoFault(settings) if is_named(&settings.elements) => {
+            vec![("elements", None)]
+        }
+        Function::Reclosing(element) if element.release.as_deref() == Some(name) => {
+            vec![("release", None)]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What can be said when all elements are known: a teleprotection element must hear the other end, and
@@ -215,17 +275,9 @@ pub(super) fn after(top: &Mapping<'_>, names: &Names<'_>, elements: &BTreeMap<St
         else {
             continue;
         };
-        for (key, named, way) in [
-            ("forward", &pilot.forward, Way::Forward),
-            ("underreaching", &pilot.underreaching, Way::Forward),
-            ("reverse", &pilot.reverse, Way::Reverse),
-        ] {
-            let looks = |name: &&String| match elements.get(*name).map(|each| &each.function) {
-                Some(Function::Distance(settings)) => settings.way == way,
-                Some(Function::Directional(settings)) => settings.way == way,
-                _ => true,
-            };
-            if let Some(other) = named.iter().find(|name| !looks(name)) {
+        for (key, named, way) in directions(pilot) {
+            let fits = |name: &&String| elements.get(*name).is_none_or(|each| looks(each, way));
+            if let Some(other) = named.iter().find(|name| !fits(name)) {
                 let what = format!("{} looks the other way", quoted(other));
                 map.wrong(key, what, "name elements whose `way` is that of this key");
             }

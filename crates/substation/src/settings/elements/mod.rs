@@ -8,7 +8,7 @@ pub(super) mod closing;
 mod current;
 mod equipment;
 mod line;
-mod logic;
+pub(super) mod logic;
 mod power;
 mod supervision;
 mod thermal;
@@ -17,6 +17,7 @@ mod voltage;
 use std::collections::BTreeMap;
 
 use ::settings::cursor::Mapping;
+use ::settings::problems::quoted;
 use ::settings::table::Need::{Optional, Required};
 use ::settings::table::Shape::{Choice, Within};
 use ::settings::table::{Forms, Key, Shape, key};
@@ -24,6 +25,7 @@ use ::settings::units::Dimension::{Current, Impedance, Time, Voltage};
 
 use super::model::{Element, Function};
 use super::names::Names;
+use super::subscriptions::POLES;
 use super::texts::{TEXT, known};
 use protection::direction::Way;
 
@@ -132,6 +134,38 @@ pub(super) fn element(map: &Mapping<'_>, names: &Names<'_>) -> Option<Element> {
 
 fn way(map: &Mapping<'_>) -> Way {
     if map.is("way", "forward") { Way::Forward } else { Way::Reverse }
+}
+
+/// The breaker of an element, if it is given and there.
+pub(super) fn breaker(map: &Mapping<'_>, names: &Names<'_>) -> Option<String> {
+    Some(map.parse("breaker", |text| names.breaker(text))?.value)
+}
+
+/// What messages say where each pole of a breaker is.
+fn poles(breaker: &str) -> [String; 3] {
+    POLES.map(|pole| format!("position {breaker} {pole}"))
+}
+
+/// Reports that no message tells where a breaker is. It is known, as for [`crate::engine::Engine`],
+/// from each of its poles once one of them is told, else from all together.
+fn check_position(map: &Mapping<'_>, names: &Names<'_>, breaker: &str) {
+    let whole = format!("position {breaker}");
+    if poles(breaker).iter().any(|pole| names.told(pole) > 0) {
+        check_poles(map, names, breaker);
+    } else if names.told(&whole) == 0 {
+        let what = format!("no message tells the position of {}", quoted(breaker));
+        map.wrong("breaker", what, format!("write `{whole}` under `subscriptions`"));
+    }
+}
+
+/// Reports that no message tells where each pole of a breaker is.
+fn check_poles(map: &Mapping<'_>, names: &Names<'_>, breaker: &str) {
+    let poles = poles(breaker);
+    if !poles.iter().all(|pole| names.told(pole) > 0) {
+        let [a, b, c] = poles;
+        let fix = format!("write `{a}`, `{b}` and `{c}` under `subscriptions`");
+        map.wrong("breaker", "no message tells which pole is open", fix);
+    }
 }
 
 /// Elements on the same stream, or on one of several, that block this one.

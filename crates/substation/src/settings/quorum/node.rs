@@ -12,7 +12,7 @@ use quorum::Action;
 
 use super::super::names::{Names, below};
 use super::super::texts::known;
-use super::super::{Mode, Protection, Stream, protection, streams, subscriptions};
+use super::super::{Mode, Protection, Stream, elements, protection, streams, subscriptions};
 use super::keys::RELAY_NODE;
 use super::{NodeHost, Quorum, host, quorum};
 use protection::space_vector;
@@ -88,11 +88,10 @@ fn by_elements(top: &Mapping<'_>, map: &Mapping<'_>) -> Option<Decides> {
     top.require(&["frequency", "streams"]);
     let names = Names::of(top);
     let protection = protection(top, &names, Mode::On);
-    let name =
-        map.parse("breaker", |text| known(text, ["breaker", "breakers"], &names.breakers))?;
+    let name = elements::breaker(map, &names)?;
     let protection = Box::new(protection?);
     let mut breakers = protection.trips.elements_by_breaker.keys();
-    let breaker = breakers.position(|known| *known == name.value)?;
+    let breaker = breakers.position(|known| *known == name)?;
     Some(Decides::Elements { protection, breaker, close_after: map.time("close_after") })
 }
 
