@@ -167,7 +167,8 @@ fn a_fault_is_recorded_and_its_record_trips_another_relay() {
 /// What the events say of the fault.
 fn report(events: &[Value], record: &Path) {
     let fault = events.iter().find(|line| line.get("fault").is_some()).expect("it is reported");
-    assert_eq!(fault["record"], record.file_name().and_then(|name| name.to_str()).expect("a name"));
+    let name = record.file_name().and_then(|name| name.to_str()).expect("a name");
+    assert_eq!(fault["records"], serde_json::json!([name]));
     assert_eq!(fault["elements"][0]["element"], "I>");
     assert_eq!(fault["elements"][0]["start_ms"], 0.0);
     let number = |path: &str| {

@@ -1,14 +1,16 @@
-//! The states of a relay as digital channels: streams, publishers, elements, breakers, and what other
-//! devices say; and what they were when.
+//! The states of a relay as digital channels: streams, publishers, elements, breakers and their poles,
+//! reclosing, setting groups, and what other devices say; and what they were when.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use iec61850::comtrade::Digital;
 use iec61850::goose::Liveness;
 use iec61850::stream::State;
 use protection::PhaseSet;
+use protection::reclosing::State as Cycling;
 use substation::engine::Change;
-use substation::settings::{Entry, Input, Relay, SignalKind};
+use substation::settings::{Entry, Function, Input, Relay, SignalKind};
 
 use crate::event::What;
 
@@ -21,6 +23,14 @@ pub(super) struct Channels {
     pub(super) all: Vec<Digital>,
     elements: usize,
     breakers: usize,
+    /// Of each breaker that has a drive for each pole: its pole A.
+    poles: Vec<Option<usize>>,
+    /// Of each element that is a reclosing one: its lockout, before that it is in progress.
+    reclosing: Vec<Option<usize>>,
+    /// Of setting groups; none, where there is only one.
+    groups: Range<usize>,
+    /// The group that is active at the start, from 1.
+    first_group: u8,
     publishers: usize,
     /// Of each entry of each subscription: that it is true, and of positions that it is false.
     entries: Vec<Vec<(usize, Option<usize>)>>,
@@ -28,27 +38,44 @@ pub(super) struct Channels {
 
 impl Channels {
     pub(super) fn of(relay: &Relay) -> Self {
-        let mut all = Vec::new();
+        let (protection, mut all) = (&relay.protection, Vec::new());
+        let matrix = &protection.trips;
         let mut add = |name: String, component: &str| {
             all.push(Digital { name, component: component.to_owned(), normal: false });
             all.len() - 1
         };
-        for stream in relay.protection.streams.keys() {
+        for stream in protection.streams.keys() {
             add(format!("{stream} valid"), stream);
         }
-        let elements = relay.protection.streams.len();
-        for element in relay.protection.elements.keys() {
+        let elements = protection.streams.len();
+        for element in protection.elements.keys() {
             add(format!("{element} start"), "");
             add(format!("{element} operate"), "");
         }
-        let breakers = elements + 2 * relay.protection.elements.len();
-        for breaker in relay.protection.trips.elements_by_breaker.keys() {
+        let breakers = elements + 2 * protection.elements.len();
+        for breaker in matrix.elements_by_breaker.keys() {
             add(format!("{breaker} trip"), breaker);
         }
-        let publishers = breakers + relay.protection.trips.elements_by_breaker.len();
+        let publishers = breakers + matrix.elements_by_breaker.len();
         for publisher in relay.subscriptions.keys() {
             add(format!("{publisher} alive"), publisher);
         }
+        let poles = matrix.elements_by_breaker.keys().map(|breaker| {
+            let mut of = |pole| add(format!("{breaker} {} trip", PhaseSet::phase(pole)), breaker);
+            matrix.single_pole.contains_key(breaker).then(|| [of(0), of(1), of(2)][0])
+        });
+        let poles = poles.collect();
+        let reclosing = protection.elements.iter().map(|(name, element)| {
+            let Function::Reclosing(cycle) = &element.function else { return None };
+            let lockout = add(format!("{name} lockout"), &cycle.breaker);
+            add(format!("{name} in progress"), &cycle.breaker);
+            Some(lockout)
+        });
+        let reclosing = reclosing.collect();
+        let group_count = Some(protection.groups.count()).filter(|count| *count > 1);
+        let groups: Vec<usize> =
+            (1..=group_count.unwrap_or(0)).map(|group| add(format!("group {group}"), "")).collect();
+        let first = groups.first().copied().unwrap_or(0);
         let mut entries = Vec::new();
         for (publisher, subscription) in &relay.subscriptions {
             let each = subscription.entries.iter().enumerate().map(|(number, entry)| match entry {
@@ -76,31 +103,61 @@ impl Channels {
             });
             entries.push(each.collect());
         }
-        Self { all, elements, breakers, publishers, entries }
+        Self {
+            elements,
+            breakers,
+            poles,
+            reclosing,
+            groups: first..first + groups.len(),
+            first_group: protection.groups.active,
+            publishers,
+            entries,
+            all,
+        }
     }
 
-    /// The channel of a start, an operation or a trip, by the place of the element or breaker.
-    pub(super) const fn of_signal(&self, kind: SignalKind, place: usize) -> usize {
+    /// What the channels are before anything has changed.
+    pub(super) fn at_start(&self) -> Vec<bool> {
+        let mut states = vec![false; self.all.len()];
+        self.group(self.first_group, |channel, on| states[channel] = on);
+        states
+    }
+
+    /// The channel of a signal, by the place of its element or breaker; qualities have none.
+    pub(super) fn of_signal(&self, kind: SignalKind, place: usize) -> Option<usize> {
         match kind {
-            SignalKind::Start => self.elements + 2 * place,
-            SignalKind::Operate => self.elements + 2 * place + 1,
-            _ => self.breakers + place,
+            SignalKind::Start => Some(self.elements + 2 * place),
+            SignalKind::Operate => Some(self.elements + 2 * place + 1),
+            SignalKind::Trip => Some(self.breakers + place),
+            SignalKind::TripPole(pole) => self.poles[place].map(|first| first + pole),
+            SignalKind::Lockout => self.reclosing[place],
+            SignalKind::ElementQuality | SignalKind::TripQuality => None,
         }
     }
 
     /// Tells which channels an event changes, and to what.
     pub(super) fn changes(&self, what: &What, mut tell: impl FnMut(usize, bool)) {
+        let mut signal = |kind, place, on| {
+            if let Some(channel) = self.of_signal(kind, place) {
+                tell(channel, on);
+            }
+        };
         match *what {
             What::Change(Change::Stream(stream, state)) => tell(stream, state == State::Valid),
-            What::Change(Change::Start(element, on)) => {
-                tell(self.of_signal(SignalKind::Start, element), on);
+            What::Change(Change::Start(element, on)) => signal(SignalKind::Start, element, on),
+            What::Change(Change::Operate(element, on)) => signal(SignalKind::Operate, element, on),
+            What::Change(Change::Trip(breaker, on)) => signal(SignalKind::Trip, breaker, on),
+            What::Change(Change::Poles(breaker, poles)) => {
+                for pole in 0..3 {
+                    signal(SignalKind::TripPole(pole), breaker, poles.has(pole));
+                }
             }
-            What::Change(Change::Operate(element, on)) => {
-                tell(self.of_signal(SignalKind::Operate, element), on);
+            What::Change(Change::Reclosing(element, cycling, _)) => {
+                let Some(lockout) = self.reclosing[element] else { return };
+                tell(lockout, matches!(cycling, Cycling::Lockout(_)));
+                tell(lockout + 1, is_in_progress(cycling));
             }
-            What::Change(Change::Trip(breaker, on)) => {
-                tell(self.of_signal(SignalKind::Trip, breaker), on);
-            }
+            What::Change(Change::Group(group)) => self.group(group, tell),
             What::Publisher(publisher, liveness) => {
                 tell(self.publishers + publisher, liveness == Liveness::Alive);
             }
@@ -111,11 +168,23 @@ impl Channels {
                     tell(is_false, value == Some(false));
                 }
             }
-            What::Change(Change::Group(_) | Change::Poles(..) | Change::Reclosing(..))
-            | What::Refused(..)
-            | What::GroupWanted(..)
-            | What::Overrun(..) => {}
+            // A group that is wanted becomes another channel's when it is active.
+            What::Refused(..) | What::GroupWanted(..) | What::Overrun(..) => {}
         }
+    }
+
+    fn group(&self, active: u8, mut tell: impl FnMut(usize, bool)) {
+        for (channel, group) in self.groups.clone().zip(1..) {
+            tell(channel, group == active);
+        }
+    }
+}
+
+/// Whether a breaker is opened and closed again now.
+const fn is_in_progress(cycling: Cycling) -> bool {
+    match cycling {
+        Cycling::Tripping | Cycling::DeadTime | Cycling::AwaitingRelease | Cycling::Closing => true,
+        Cycling::NotReady | Cycling::Ready | Cycling::Reclaiming | Cycling::Lockout(_) => false,
     }
 }
 
@@ -136,15 +205,25 @@ pub(super) struct States {
 }
 
 impl States {
-    pub(super) fn new(channels: usize) -> Self {
-        Self { before: vec![false; channels], edges: VecDeque::new() }
+    /// States that are these before the first edge.
+    pub(super) const fn new(before: Vec<bool>) -> Self {
+        Self { before, edges: VecDeque::new() }
     }
 
-    pub(super) fn put(&mut self, edge: Edge) {
-        self.edges.push_back(edge);
+    /// The same, with the times that others have for those of the edges; they go up as well.
+    pub(super) fn at_times(&self, time_ns: impl Fn(u64) -> u64) -> Self {
+        let edges = self.edges.iter().map(|edge| Edge { at_ns: time_ns(edge.at_ns), ..*edge });
+        Self { before: self.before.clone(), edges: edges.collect() }
+    }
+
+    /// Takes an edge in, none before the last one; answers when it is.
+    pub(super) fn put(&mut self, edge: Edge) -> u64 {
+        let at_ns = self.edges.back().map_or(edge.at_ns, |last| last.at_ns.max(edge.at_ns));
+        self.edges.push_back(Edge { at_ns, ..edge });
         while self.edges.len() > CHANGES_MAX {
             self.forget_first();
         }
+        at_ns
     }
 
     pub(super) fn forget_before(&mut self, at_ns: u64) {
@@ -180,6 +259,7 @@ impl States {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protection::reclosing::Reason;
     use substation::settings;
 
     #[test]
@@ -211,8 +291,42 @@ mod tests {
     }
 
     #[test]
+    fn poles_reclosing_and_groups_have_channels_and_each_signal_its_own() {
+        let relay = super::super::tests::relay("");
+        let channels = Channels::of(&relay);
+        let name = |channel: usize| channels.all[channel].name.as_str();
+        let told = |what: &What| {
+            let mut told = Vec::new();
+            channels.changes(what, |channel, on| told.push((name(channel), on)));
+            told
+        };
+        let poles = What::Change(Change::Poles(0, PhaseSet::phase(1)));
+        let expected = [("Q0 A trip", false), ("Q0 B trip", true), ("Q0 C trip", false)];
+        assert_eq!(told(&poles), expected);
+        let place = relay.protection.elements.keys().position(|name| name == "AR").expect("it is");
+        let lockout = Cycling::Lockout(Reason::FinalTrip);
+        for (state, locked, in_progress) in [
+            (lockout, true, false),
+            (Cycling::DeadTime, false, true),
+            (Cycling::Ready, false, false),
+        ] {
+            let what = What::Change(Change::Reclosing(place, state, 0));
+            assert_eq!(told(&what), [("AR lockout", locked), ("AR in progress", in_progress)]);
+        }
+        let group = What::Change(Change::Group(2));
+        assert_eq!(told(&group), [("group 1", false), ("group 2", true)]);
+        let at_start = channels.at_start();
+        let on: Vec<_> = (0..at_start.len()).filter(|c| at_start[*c]).map(name).collect();
+        assert_eq!(on, ["group 1"]);
+        let signal = |kind, place| channels.of_signal(kind, place).map(name);
+        assert_eq!(signal(SignalKind::TripPole(2), 0), Some("Q0 C trip"));
+        assert_eq!(signal(SignalKind::Lockout, place), Some("AR lockout"));
+        assert_eq!(signal(SignalKind::TripQuality, 0), None);
+    }
+
+    #[test]
     fn states_are_those_of_the_last_edge_also_of_one_that_is_forgotten() {
-        let mut states = States::new(2);
+        let mut states = States::new(vec![false; 2]);
         for (at_ns, channel, on) in [(10, 0, true), (20, 1, true), (30, 0, false)] {
             states.put(Edge { at_ns, channel, on });
         }

@@ -5,7 +5,7 @@ use substation::engine::UNITS;
 
 use super::channels::{Channels, States};
 use super::disturbance::Span;
-use super::track::Track;
+use super::track::Placed;
 
 /// Name, phase and unit of the channels of a stream.
 const CHANNELS: [(&str, &str, &str); 8] = [
@@ -40,23 +40,23 @@ pub(super) fn time_ns(number: u64, rate: u16) -> u64 {
     (u128::from(number) * 1_000_000_000 / u128::from(rate)) as u64
 }
 
-/// The record of streams of one rate.
+/// The record of streams of one rate; their states have times of the same axis.
 pub(super) fn record(
     style: &Style,
     span: &Span,
     rate: u16,
-    streams: &[(&str, &Track)],
+    streams: &[Placed<'_>],
     (channels, states): (&Channels, &States),
 ) -> Record {
     let numbers = numbers(span, rate);
-    let samples = (numbers.end - numbers.start) as usize;
+    let samples = numbers.end.saturating_sub(numbers.start) as usize;
     let (mut analog, mut about) = (Vec::new(), Vec::new());
-    for (stream, track) in streams {
+    for stream in streams {
         for (channel, (unit, named)) in UNITS.into_iter().zip(CHANNELS).enumerate() {
             let value =
-                |number| track.get(number).map_or(f64::NAN, |raw| f64::from(raw[channel]) * unit);
+                |number| stream.get(number).map_or(f64::NAN, |raw| f64::from(raw[channel]) * unit);
             let values: Vec<f64> = numbers.clone().map(value).collect();
-            about.push(channel_of(stream, named, factor(style.encoding, unit, &values)));
+            about.push(channel_of(stream.name, named, factor(style.encoding, unit, &values)));
             analog.push(values);
         }
     }

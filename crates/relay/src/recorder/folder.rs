@@ -3,16 +3,19 @@
 //! A record appears under its name when it is complete and on the disk: it is written under another
 //! name, synchronised and renamed, the data before the configuration, because who looks for records looks
 //! for configurations. What a relay that was killed has left of one is removed at the next start. The
-//! oldest records make room for new ones.
+//! oldest records make room for new ones; a new one for which there is none at all removes nothing.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use iec61850::comtrade::date;
+use iec61850::comtrade::date_and_time;
+use sha2::{Digest as _, Sha256};
 
 /// Ending of a file that is not complete.
 const PART: &str = "part";
+/// Letters of a relay's name in those of files, which may have 255 with all that is behind it.
+const NAME_MAX: usize = 64;
 
 /// A record before it is in the folder.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,19 +54,36 @@ impl Folder {
 
     /// The name of a record whose trigger was then; records of several rates have the rate behind it.
     pub(super) fn name(&self, trigger_ns: u64, rate: Option<u16>) -> String {
-        let seconds = trigger_ns / 1_000_000_000;
-        let (year, month, day) = date(seconds / 86_400);
-        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-        let us = trigger_ns % 1_000_000_000 / 1000;
+        let text = date_and_time(trigger_ns);
         let rate = rate.map_or(String::new(), |rate| format!("-{rate}Hz"));
-        let day = 10_000 * year + 100 * month + day;
-        let second = 10_000 * hour + 100 * minute + second;
-        format!("{}{day}T{second:06}_{us:06}Z{rate}", self.prefix)
+        // DD/MM/YYYY,hh:mm:ss.uuuuuu
+        let (digits, us) = (text.replace(['/', ':'], ""), &text[20..]);
+        let (day, month, year, time) = (&digits[..2], &digits[2..4], &digits[4..8], &digits[9..15]);
+        format!("{}{year}{month}{day}T{time}_{us}Z{rate}", self.prefix)
     }
 
-    /// Writes a record, all of it or nothing.
-    pub(super) fn write(&self, files: &Files) -> io::Result<()> {
-        self.make_room((files.configuration.len() + files.data.len()) as u64);
+    /// Writes the records of a disturbance, each of them whole or not at all; an error says why one is
+    /// not there, and what to do.
+    pub(super) fn write(&self, records: &[Files]) -> Result<(), String> {
+        let octets: usize =
+            records.iter().map(|files| files.configuration.len() + files.data.len()).sum();
+        if octets as u64 > self.octets_max {
+            let max = self.octets_max;
+            return Err(format!(
+                "it has {octets} octets, and all records together may have {max}: give a larger \
+                 `size_max`, or a shorter `length_max`; older records stay"
+            ));
+        }
+        self.make_room(octets as u64, records.len());
+        // One that fails keeps none of the others from the disk.
+        let mut failures: Vec<io::Error> =
+            records.iter().filter_map(|files| self.write_one(files).err()).collect();
+        failures.pop().map_or(Ok(()), |error| {
+            Err(format!("{error}: free disk space, or give another `folder`; all else goes on"))
+        })
+    }
+
+    fn write_one(&self, files: &Files) -> io::Result<()> {
         let written = self
             .write_file(&files.name, "dat", &files.data)
             .and_then(|()| self.write_file(&files.name, "cfg", files.configuration.as_bytes()));
@@ -84,8 +104,8 @@ impl Folder {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Removes the oldest records, until there are fewer than are kept and this many octets fit.
-    fn make_room(&self, octets: u64) {
+    /// Removes the oldest records, until this many more and this many octets fit.
+    fn make_room(&self, octets: u64, more: usize) {
         let mut records: Vec<String> = self.names().unwrap_or_default();
         records.retain_mut(|name| {
             let is_record = name.ends_with(".cfg");
@@ -99,7 +119,7 @@ impl Folder {
             of("cfg") + of("dat")
         };
         let mut sum = octets + records.iter().map(size).sum::<u64>();
-        let mut count = records.len() + 1;
+        let mut count = records.len() + more;
         for name in &records {
             if count <= self.keep && sum <= self.octets_max {
                 break;
@@ -139,18 +159,26 @@ fn part(ending: &str) -> String {
     format!("{ending}.{PART}")
 }
 
-/// A name without what means something in paths.
+/// A name without what means something in paths; where that changed it, with a hash of it, so that no
+/// two relays take their records for each other's.
 fn file_name(name: &str) -> String {
     let is_kept = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    name.chars().map(|letter| if is_kept(letter) { letter } else { '_' }).collect()
+    let letters = name.chars().take(NAME_MAX);
+    let kept: String = letters.map(|letter| if is_kept(letter) { letter } else { '_' }).collect();
+    if kept == name {
+        return kept;
+    }
+    let hash = Sha256::digest(name);
+    let hash: String = hash.iter().take(4).map(|octet| format!("{octet:02x}")).collect();
+    format!("{kept}_{hash}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn files(name: String) -> Files {
-        Files { name, configuration: "station".into(), data: vec![0; 93] }
+    fn files(name: String) -> [Files; 1] {
+        [Files { name, configuration: "station".into(), data: vec![0; 93] }]
     }
 
     fn there(path: &Path) -> Vec<String> {
@@ -168,8 +196,8 @@ mod tests {
         let path = place.path().join("records");
         let folder = Folder::open(&path, "bay/1", 350, 10).expect("it opens");
         let second = |second: u64| folder.name(second * 1_000_000_000 + 1000, None);
-        assert_eq!(second(1_582_934_400), "bay_1-20200229T000000_000001Z");
-        fs::write(path.join("bay_1-notes.cfg"), "of somebody else").expect("it writes");
+        assert_eq!(second(1_582_934_400), "bay_1_f2085d00-20200229T000000_000001Z");
+        fs::write(path.join("bay_1_f2085d00-notes.cfg"), "of somebody else").expect("it writes");
         for each in 1..=5 {
             folder.write(&files(second(each))).expect("it writes");
         }
@@ -177,10 +205,41 @@ mod tests {
             |names: Vec<String>| names.into_iter().filter(|name| name.ends_with("cfg")).collect();
         let records: Vec<String> = kept(there(&path));
         let expected = [3, 4, 5].map(|each| format!("{}.cfg", second(each)));
-        assert_eq!(records, [&expected[..], &["bay_1-notes.cfg".to_owned()]].concat());
+        assert_eq!(records, [&expected[..], &["bay_1_f2085d00-notes.cfg".to_owned()]].concat());
         let folder = Folder::open(&path, "bay/1", 1000, 2).expect("it opens");
         folder.write(&files(second(6))).expect("it writes");
         assert_eq!(kept(there(&path)).len(), 3);
+    }
+
+    #[test]
+    fn a_record_for_which_there_is_no_room_at_all_removes_none() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(place.path(), "bay", 250, 10).expect("it opens");
+        let name = |second: u64, rate| folder.name(second * 1_000_000_000, rate);
+        folder.write(&files(name(1, None))).expect("it fits");
+        let before = there(place.path());
+        let rates = [1, 2, 3].map(|rate| files(name(2, Some(rate))).into_iter().next());
+        let rates: Vec<Files> = rates.into_iter().flatten().collect();
+        let why = folder.write(&rates).expect_err("300 octets are too many");
+        assert!(why.contains("300 octets") && why.contains("`size_max`"), "{why}");
+        assert_eq!(there(place.path()), before);
+        folder.write(&rates[..2]).expect("two fit, without the one before");
+        let names: Vec<String> = there(place.path());
+        let written = [1, 2].map(|rate| name(2, Some(rate)));
+        let expected: Vec<String> = written
+            .iter()
+            .flat_map(|name| [format!("{name}.cfg"), format!("{name}.dat")])
+            .collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn no_two_relays_share_the_names_of_files() {
+        let names = ["bay 1", "bay/1", "bay_1", "bay.1", &"b".repeat(300), &"b".repeat(301)];
+        let files: std::collections::BTreeSet<String> = names.map(file_name).into();
+        assert_eq!(files.len(), names.len(), "{files:?}");
+        assert!(files.iter().all(|name| name.len() < 100), "{files:?}");
+        assert_eq!(file_name("bay_1"), "bay_1");
     }
 
     #[test]

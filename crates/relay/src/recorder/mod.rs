@@ -2,16 +2,19 @@
 //!
 //! The task puts each sample that it uses and each event on a tape, a queue without locks, and waits for
 //! nobody: what finds it full is missed and counted. A thread that may wait takes both off the tape and
-//! keeps what is recent. When a trigger comes, it waits for the end of the disturbance, reports the
-//! fault if a breaker was tripped, and hands the record to another thread, which alone waits for the
-//! disk. Records that cannot be written, or come faster than they can, are lost and counted.
+//! keeps what is recent, by this host's own clock, which is never set. When a trigger comes, it waits for
+//! the end of the disturbance, reports the fault if a breaker was tripped, and hands the record to
+//! another thread, which alone waits for the disk. Records that cannot be written, or come faster than they can, are lost and counted.
 
+mod axis;
 mod channels;
 mod compose;
 mod disturbance;
 mod folder;
 mod report;
 mod tape;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod track;
 mod writer;
@@ -24,20 +27,20 @@ use std::thread::{Builder, sleep};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use iec61850::comtrade::TimeQuality;
 use os::clock::ClockState;
 use realtime::time::{self, Now};
 use rtrb::Consumer;
 use serde_json::Value;
 use substation::settings::{Relay, SignalKind};
 
+use axis::Axis;
 use channels::{Channels, Edge, States};
 use compose::Style;
-use disturbance::{Disturbance, Span};
+use disturbance::{Disturbance, Span, Trigger};
 use report::Reporter;
 pub(crate) use tape::{Entry, Teller};
 use timeline::{Local, Timeline};
-use track::Track;
+use track::{Placed, Track};
 pub(crate) use writer::Account;
 use writer::{Job, Writer};
 
@@ -47,8 +50,6 @@ const LOOK: Duration = Duration::from_millis(20);
 const LATE: Duration = Duration::from_millis(150);
 /// How long the end of a relay waits for its last record.
 const LAST_RECORD_MAX: Duration = Duration::from_secs(2);
-/// Samples with a clock that is further off may be of another second than they say.
-const SECOND_KNOWN_US: u64 = 400_000;
 
 /// The threads of a recorder.
 #[derive(Debug)]
@@ -105,6 +106,14 @@ struct Recorded {
     track: Track,
 }
 
+impl Recorded {
+    /// Its samples as they stand on an axis.
+    fn on(&self, axis: &Axis) -> Placed<'_> {
+        let Self { name, rate, timeline, track } = self;
+        Placed { name, rate: *rate, track, shift: axis.shift(timeline) }
+    }
+}
+
 #[derive(Debug)]
 struct Recording {
     tape: Consumer<Entry>,
@@ -113,13 +122,15 @@ struct Recording {
     channels: Channels,
     states: States,
     disturbance: Disturbance,
-    /// Of each channel that is a trigger: which kind.
-    triggers: BTreeMap<usize, SignalKind>,
+    /// Channels that are triggers.
+    triggers: BTreeMap<usize, Trigger>,
     style: Style,
     before: Duration,
     reporter: Reporter,
     reports: Sender<Value>,
     writer: Writer,
+    /// When the tape was looked at last, by the own clock.
+    seen_ns: u64,
 }
 
 impl Recording {
@@ -137,15 +148,23 @@ impl Recording {
         let breakers = &relay.protection.trips.elements_by_breaker;
         let trigger = |signal: &substation::settings::Signal| {
             let place = match signal.kind {
-                SignalKind::Trip => breakers.keys().position(|name| *name == signal.name),
-                _ => elements.keys().position(|name| *name == signal.name),
+                SignalKind::Trip | SignalKind::TripPole(_) | SignalKind::TripQuality => {
+                    breakers.keys().position(|name| *name == signal.name)
+                }
+                SignalKind::Start
+                | SignalKind::Operate
+                | SignalKind::Lockout
+                | SignalKind::ElementQuality => {
+                    elements.keys().position(|name| *name == signal.name)
+                }
             };
-            place.map(|place| (channels.of_signal(signal.kind, place), signal.kind))
+            let channel = channels.of_signal(signal.kind, place?)?;
+            Some((channel, Trigger::new(channel, signal.kind)))
         };
         Self {
             streams: relay.protection.streams.iter().map(stream).collect(),
             local: None,
-            states: States::new(channels.all.len()),
+            states: States::new(channels.at_start()),
             disturbance: Disturbance::new(settings),
             triggers: settings.triggers.iter().filter_map(trigger).collect(),
             style: Style {
@@ -159,6 +178,7 @@ impl Recording {
             tape,
             reports,
             writer,
+            seen_ns: 0,
         }
     }
 
@@ -166,17 +186,7 @@ impl Recording {
         loop {
             // Before the tape is read: what it holds then is all that there will be.
             let is_last = ending.load(Ordering::Relaxed);
-            let now = Now::read();
-            self.take(now);
-            let now_ns = now.common.ns();
-            if let Some(span) = self.disturbance.span() {
-                let is_over = span.end_ns + time::ns(LATE) <= now_ns;
-                if is_over || is_last {
-                    self.finish(&Span { end_ns: span.end_ns.min(now_ns), ..span });
-                }
-            } else {
-                self.forget(now_ns.saturating_sub(time::ns(self.before + 2 * LATE)));
-            }
+            self.look(Now::read(), &os::clock::state().unwrap_or_default(), is_last);
             if is_last {
                 return;
             }
@@ -184,88 +194,94 @@ impl Recording {
         }
     }
 
+    /// What is done at each look: takes everything off the tape, and ends what is over.
+    fn look(&mut self, now: Now, clock: &ClockState, is_last: bool) {
+        let own_ns = now.own.ns();
+        let host_ahead_ns = now.common.ns() as i64 - own_ns as i64;
+        self.take(now, host_ahead_ns);
+        while let Some(span) = self.disturbance.span() {
+            let is_over = span.end_ns.saturating_add(time::ns(LATE)) <= own_ns;
+            if !(is_over || is_last) {
+                return;
+            }
+            let timelines = self.streams.iter().map(|stream| &stream.timeline);
+            let axis = Axis::of(timelines, host_ahead_ns, clock);
+            self.finish(&Span { end_ns: span.end_ns.min(own_ns), ..span }, &axis);
+        }
+        let mut timelines: Vec<_> = self.streams.iter_mut().map(|s| &mut s.timeline).collect();
+        let moved = timeline::follow(&mut timelines, host_ahead_ns, &mut self.local);
+        self.streams.iter_mut().zip(moved).for_each(|(stream, by)| stream.track.shift(by));
+        self.states.forget_before(own_ns.saturating_sub(time::ns(self.before + 2 * LATE)));
+    }
+
     /// Takes everything off the tape.
-    fn take(&mut self, now: Now) {
+    fn take(&mut self, now: Now, host_ahead_ns: i64) {
         while let Ok(entry) = self.tape.pop() {
             match entry {
                 Entry::Sample(arrival) => {
                     let Some(stream) = self.streams.get_mut(usize::from(arrival.stream)) else {
                         continue;
                     };
-                    let arrived_ns = now.common_at(arrival.at).ns();
-                    let asdu = arrival.asdu();
-                    let number = stream.timeline.number(
-                        arrived_ns,
+                    let (asdu, arrived) = (arrival.asdu(), (arrival.at.ns(), host_ahead_ns));
+                    let (number, moved) = stream.timeline.number(
+                        arrived,
                         asdu.smp_cnt,
                         asdu.smp_synch,
                         &mut self.local,
                     );
+                    stream.track.shift(moved);
                     let mut raw = [0; 8];
                     raw.iter_mut().zip(asdu.channels.iter()).for_each(|(to, s)| *to = s.value);
                     stream.track.put(number, raw);
                 }
                 Entry::Event(event) => {
-                    let (at_ns, states) = (event.at.ns(), &mut self.states);
+                    // It is from after the last look, and from before this one, however the clock was
+                    // set; the task may have stamped it some time before it was on the tape.
+                    let earliest_ns = self.seen_ns.saturating_sub(time::ns(LOOK));
+                    let at_ns = now.own_at(event.at).ns().max(earliest_ns);
                     let (triggers, disturbance) = (&self.triggers, &mut self.disturbance);
+                    let states = &mut self.states;
                     self.channels.changes(&event.what, |channel, on| {
-                        states.put(Edge { at_ns, channel, on });
-                        if let Some(kind) = triggers.get(&channel) {
-                            disturbance.change(at_ns, *kind, on);
+                        let at_ns = states.put(Edge { at_ns, channel, on });
+                        if let Some(trigger) = triggers.get(&channel) {
+                            disturbance.change(at_ns, *trigger, on);
                         }
                     });
                 }
             }
         }
+        self.seen_ns = now.own.ns();
     }
 
-    fn forget(&mut self, before_ns: u64) {
-        self.states.forget_before(before_ns);
-        for stream in &mut self.streams {
-            let seconds = u128::from(before_ns) * u128::from(stream.rate) / 1_000_000_000;
-            stream.track.forget_before(seconds as u64);
-        }
-    }
-
-    /// Reports and hands over what was recorded.
-    fn finish(&mut self, span: &Span) {
+    /// Reports and hands over what was recorded, on this axis.
+    fn finish(&mut self, span: &Span, axis: &Axis) {
         self.disturbance.finish();
-        let streams: Vec<_> =
-            self.streams.iter().map(|s| (s.name.as_str(), s.rate, &s.track)).collect();
-        let name = self.writer.name(span.trigger_ns, None);
-        let report =
-            self.reporter.report(span, &streams, (&self.channels, &self.states), name.as_deref());
-        if let Some(report) = report {
+        let streams: Vec<Placed<'_>> = self.streams.iter().map(|stream| stream.on(axis)).collect();
+        let states = self.states.at_times(|own_ns| axis.time_ns(own_ns));
+        let span = Span {
+            begin_ns: axis.time_ns(span.begin_ns),
+            trigger_ns: axis.time_ns(span.trigger_ns),
+            end_ns: axis.time_ns(span.end_ns),
+        };
+        let mut rates: Vec<u16> = streams.iter().map(|stream| stream.rate).collect();
+        rates.sort_unstable();
+        rates.dedup();
+        let name =
+            |rate: &u16| self.writer.name(span.trigger_ns, Some(*rate).filter(|_| rates.len() > 1));
+        let names: Vec<String> = rates.iter().filter_map(name).collect();
+        let states = (&self.channels, &states);
+        if let Some(report) = self.reporter.report(&span, &streams, states, &names) {
             // The thread that writes events lives as long as this one.
             let _unheard = self.reports.send(report);
         }
-        if name.is_none() {
-            return;
-        }
-        let mut rates: Vec<u16> = streams.iter().map(|stream| stream.1).collect();
-        rates.sort_unstable();
-        rates.dedup();
-        let quality = self.quality(&os::clock::state().unwrap_or_default());
-        for rate in &rates {
-            let of_rate = streams.iter().filter(|stream| stream.1 == *rate);
-            let of_rate: Vec<_> = of_rate.map(|(name, _, track)| (*name, *track)).collect();
-            let states = (&self.channels, &self.states);
-            let record = compose::record(&self.style, span, *rate, &of_rate, states);
-            let suffix = (rates.len() > 1).then_some(*rate);
-            let Some(name) = self.writer.name(span.trigger_ns, suffix) else { continue };
-            self.writer.hand_over(Job { name, record, quality });
-        }
-    }
-
-    /// What the times of samples are worth with such a clock of this host.
-    fn quality(&self, clock: &ClockState) -> TimeQuality {
-        let is_kept = clock.is_synchronised && !clock.has_failed;
-        let are_exact = self.streams.iter().all(|stream| stream.timeline.is_exact);
-        match (is_kept, are_exact) {
-            (false, _) => TimeQuality::UNRELIABLE,
-            // The clock tells the second, the samples the rest.
-            (true, true) if clock.error_us_max < SECOND_KNOWN_US => TimeQuality::LOCKED,
-            (true, _) => TimeQuality::within_us(timeline::DRIFT_MAX.as_micros() as u64)
-                .or_worse(TimeQuality::within_us(clock.error_us_max)),
+        let record = |(rate, name): (&u16, String)| {
+            let of_rate = streams.iter().filter(|stream| stream.rate == *rate).copied();
+            let of_rate: Vec<_> = of_rate.collect();
+            (name, compose::record(&self.style, &span, *rate, &of_rate, states))
+        };
+        let records: Vec<_> = rates.iter().zip(names).map(record).collect();
+        if !records.is_empty() {
+            self.writer.hand_over(Job { records, quality: axis.quality });
         }
     }
 }

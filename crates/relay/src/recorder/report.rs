@@ -10,7 +10,7 @@ use substation::settings::{Relay, SignalKind};
 use super::channels::{Channels, Edge, States};
 use super::compose::{numbers, time_ns};
 use super::disturbance::Span;
-use super::track::Track;
+use super::track::Placed;
 use crate::measurands;
 use substation::engine::UNITS;
 
@@ -41,14 +41,14 @@ impl Reporter {
     pub(super) fn report(
         &self,
         span: &Span,
-        streams: &[(&str, u16, &Track)],
+        streams: &[Placed<'_>],
         (channels, states): (&Channels, &States),
-        record: Option<&str>,
+        records: &[String],
     ) -> Option<Value> {
         let within = |edge: &&Edge| (span.begin_ns..=span.end_ns).contains(&edge.at_ns) && edge.on;
         let edges: Vec<&Edge> = states.edges().filter(within).collect();
         let first = |kind, place| {
-            let channel = channels.of_signal(kind, place);
+            let channel = channels.of_signal(kind, place)?;
             edges.iter().find(|edge| edge.channel == channel).map(|edge| edge.at_ns)
         };
         let all = |kind, names: &[String]| -> Vec<(String, Option<u64>)> {
@@ -78,14 +78,14 @@ impl Reporter {
             Some(json!({"breaker": breaker, "trip_ms": after_ms((*at_ns)?)}))
         });
         let (mut seen, mut location) = (Map::new(), Value::Null);
-        for (name, rate, track) in streams {
-            let line = self.locator.as_ref().filter(|(stream, _)| stream == name);
+        for stream in streams {
+            let line = self.locator.as_ref().filter(|(located, _)| located == stream.name);
             let line = line.map(|(_, line)| *line);
-            let fault = self.fault(span, *rate, track, [start_ns, operation_ns], line);
+            let fault = self.fault(span, stream, [start_ns, operation_ns], line);
             if let (Some(found), Some(line)) = (&fault.location, line) {
-                location = place(name, found, &line);
+                location = place(stream.name, found, &line);
             }
-            seen.insert((*name).to_owned(), of_stream(&fault, span, *rate));
+            seen.insert(stream.name.to_owned(), of_stream(&fault, span, stream.rate));
         }
         Some(json!({
             "fault": self.relay,
@@ -94,18 +94,18 @@ impl Reporter {
             "trips": trips.collect::<Vec<_>>(),
             "streams": seen,
             "location": location,
-            "record": record,
+            "records": records,
         }))
     }
 
     fn fault(
         &self,
         span: &Span,
-        rate: u16,
-        track: &Track,
+        stream: &Placed<'_>,
         [start_ns, operation_ns]: [u64; 2],
         line: Option<Settings>,
     ) -> Fault {
+        let rate = stream.rate;
         let numbers = numbers(span, rate);
         let place = |at_ns: u64| {
             let number = (u128::from(at_ns) * u128::from(rate) / 1_000_000_000) as u64;
@@ -113,7 +113,7 @@ impl Reporter {
         };
         let primary = |raw: [i32; 8]| std::array::from_fn(|c| f64::from(raw[c]) * UNITS[c]);
         let samples: Vec<_> =
-            numbers.clone().map(|number| track.get(number).map(primary)).collect();
+            numbers.clone().map(|number| stream.get(number).map(primary)).collect();
         let recorded =
             Recorded { samples: &samples, rate: rate.into(), frequency_hz: self.frequency_hz };
         recorded.fault(place(start_ns), Some(place(operation_ns)), line)

@@ -3,14 +3,14 @@
 use realtime::exchange::Outbox;
 use substation::engine::Arrival;
 
-use crate::event::{Event, What};
+use crate::event::Event;
 
 /// Something on the tape.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Entry {
     /// A sample that is used.
     Sample(Arrival),
-    /// A change of something that has a channel.
+    /// What may have changed a channel.
     Event(Event),
 }
 
@@ -24,9 +24,7 @@ pub(crate) struct Teller {
 impl Teller {
     pub(crate) fn push(&mut self, event: Event) {
         self.events.push(event);
-        if !matches!(event.what, What::Refused(..) | What::GroupWanted(..) | What::Overrun(..)) {
-            self.tape.push(Entry::Event(event));
-        }
+        self.tape.push(Entry::Event(event));
     }
 
     pub(crate) fn sample(&mut self, arrival: &Arrival) {

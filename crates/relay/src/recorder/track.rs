@@ -15,8 +15,9 @@ pub(super) struct Track {
 }
 
 impl Track {
+    /// An empty one; all of its memory is there from now on.
     pub(super) fn new(room: usize) -> Self {
-        Self { first: 0, samples: VecDeque::new(), room }
+        Self { first: 0, samples: VecDeque::with_capacity(room), room }
     }
 
     /// Takes a sample in. One from before the first is left; one far beyond the newest begins anew.
@@ -27,15 +28,21 @@ impl Track {
             self.samples.clear();
             self.first = number;
         }
+        let begin = (number + 1).saturating_sub(room);
+        if begin > self.first {
+            self.forget_before(begin);
+        }
         let Some(place) = number.checked_sub(self.first) else { return };
         let place = place as usize;
         while self.samples.len() <= place {
             self.samples.push_back(None);
         }
         self.samples[place] = Some(sample);
-        let over = self.samples.len().saturating_sub(self.room);
-        self.samples.drain(..over);
-        self.first += over as u64;
+    }
+
+    /// Gives the samples other numbers, higher by this.
+    pub(super) fn shift(&mut self, by: i64) {
+        self.first = self.first.saturating_add_signed(by);
     }
 
     /// Forgets what is before a number.
@@ -46,9 +53,26 @@ impl Track {
     }
 
     /// A sample by its number, if it is there.
-    pub(super) fn get(&self, number: u64) -> Option<Raw> {
+    fn get(&self, number: u64) -> Option<Raw> {
         let place = number.checked_sub(self.first)?;
         *self.samples.get(usize::try_from(place).ok()?)?
+    }
+}
+
+/// The samples of a stream as they stand on the axis of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed<'t> {
+    pub(super) name: &'t str,
+    pub(super) rate: u16,
+    pub(super) track: &'t Track,
+    /// By how much their numbers are ahead of those of the axis.
+    pub(super) shift: i64,
+}
+
+impl Placed<'_> {
+    /// A sample by its number on the axis, if it is there.
+    pub(super) fn get(&self, number: u64) -> Option<Raw> {
+        self.track.get(number.checked_add_signed(self.shift)?)
     }
 }
 
@@ -73,7 +97,22 @@ mod tests {
         assert_eq!(there(&track), [101], "a clock that was set back begins anew");
         track.put(190, [190; 8]);
         assert_eq!(there(&track), [190]);
+        track.shift(-40);
+        assert_eq!(there(&track), [150]);
+        let placed = Placed { name: "line", rate: 4000, track: &track, shift: 30 };
+        assert_eq!(placed.get(120), Some([190; 8]));
         track.forget_before(200);
         assert!(there(&track).is_empty());
+    }
+
+    #[test]
+    fn no_sample_asks_for_more_memory() {
+        let mut track = Track::new(1000);
+        let room = track.samples.capacity();
+        for number in (0..100_000).step_by(7).chain([100_900, 101_880, 5, 6]) {
+            track.put(number, [0; 8]);
+            assert!(track.samples.len() <= 1000);
+        }
+        assert_eq!(track.samples.capacity(), room);
     }
 }

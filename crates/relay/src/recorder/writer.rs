@@ -12,7 +12,7 @@ use substation::settings::Relay;
 
 use super::folder::{Files, Folder};
 
-/// Records that wait for the disk: each may have a minute of all streams.
+/// Disturbances that wait for the disk: each may have as many samples as are kept of all streams.
 const WAITING_MAX: usize = 2;
 
 /// What became of records.
@@ -46,11 +46,10 @@ impl Account {
     }
 }
 
-/// A record to be written.
+/// A disturbance to be written: a record with its name for each rate.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) name: String,
-    pub(super) record: Record,
+    pub(super) records: Vec<(String, Record)>,
     pub(super) quality: TimeQuality,
 }
 
@@ -106,16 +105,16 @@ impl Writer {
 }
 
 fn write_all(jobs: &Receiver<Job>, folder: &Folder, account: &Account) {
-    for Job { name, record, quality } in jobs {
-        let (configuration, data) = record.write(quality);
-        match folder.write(&Files { name, configuration, data }) {
+    for Job { records, quality } in jobs {
+        let files = records.into_iter().map(|(name, record)| {
+            let (configuration, data) = record.write(quality);
+            Files { name, configuration, data }
+        });
+        match folder.write(&files.collect::<Vec<_>>()) {
             Ok(()) => {
                 account.written.fetch_add(1, Ordering::Relaxed);
             }
-            Err(error) => account.lose(format!(
-                "a disturbance record cannot be written ({error}): free disk space, or give another \
-                 `folder`; all else goes on"
-            )),
+            Err(why) => account.lose(format!("a disturbance record is lost: {why}")),
         }
     }
 }
