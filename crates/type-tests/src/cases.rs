@@ -7,6 +7,7 @@ use random::Random;
 use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
 use crate::relay::{Fate, UnderTest};
 use crate::transformer::{Cvt, Suppression};
+use crate::wave::{NOMINAL_V, settings_of};
 
 /// What a zone 1 has to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,8 +65,6 @@ pub struct Case {
     pub rate: u32,
 }
 
-/// Nominal phase voltage, in V: 110 kV between phases.
-const VOLTAGE_V: f64 = 63_500.0;
 /// When faults begin, in s, at the earliest.
 const BEGIN_S: f64 = 0.2;
 /// How long after it the relay is watched, in s.
@@ -119,13 +118,13 @@ impl Case {
                     } else {
                         between(1.5, 12.0)
                     };
-                    let size = VOLTAGE_V * between(0.0, 0.03);
+                    let size = NOMINAL_V * between(0.0, 0.03);
                     disturbing
                         .push((nominal_hz * order, Complex::polar_deg(size, between(0.0, 360.0))));
                 }
             }
             Source {
-                voltage: Complex::polar_deg(VOLTAGE_V * between(0.95, 1.05), angle),
+                voltage: Complex::polar_deg(NOMINAL_V * between(0.95, 1.05), angle),
                 impedance: Impedance { positive: own, zero },
                 disturbing,
             }
@@ -162,7 +161,7 @@ impl Case {
             match between(0.0, 3.0) {
                 x if x < 1.0 => {
                     let channel = between(0.0, 6.0) as usize;
-                    let most = if channel < 3 { 50_000.0 } else { 4.0 * VOLTAGE_V };
+                    let most = if channel < 3 { 50_000.0 } else { 4.0 * NOMINAL_V };
                     let value = between(-most, most);
                     Trouble::Outliers { at, count: between(1.0, 3.0) as usize, channel, value }
                 }
@@ -204,18 +203,20 @@ impl Case {
         let (factor, factor_deg) = (k0.norm(), k0.angle_deg());
         let transformers = if self.cvt.is_some() { "capacitive" } else { "inductive" };
         let late = if let Trouble::Late { .. } = self.trouble { "20 ms" } else { "2 ms" };
-        format!(
-            "relay: type_test\nfrequency: {hz} Hz\nstreams: {{s: {{sv_id: S, destination: \
-             '01:0c:cd:04:00:01', app_id: 0x4000, rate: {rate} Hz, late_max: {late}, \
-             voltage_transformers: {transformers}}}}}\nelements:\n  \
-             Forward: {{function: directional_overcurrent, stream: s, pick_up: 200 A, delay: 0 s, way: \
-             forward, characteristic: 45 deg, polarising_min: 1 kV}}\n  Z1: {{function: distance, stream: \
-             s, shape: {shape}, reach: {reach:.4} ohm, angle: {angle:.3} deg, way: forward, earth_factor: \
-             {factor:.4}, earth_factor_angle: {factor_deg:.3} deg, current_min: 30 A, healthy: 40 kV, \
-             delay: 0 s}}\n  ZR: {{function: distance, stream: s, shape: {shape}, reach: {reach:.4} ohm, \
-             angle: {angle:.3} deg, way: reverse, earth_factor: {factor:.4}, earth_factor_angle: \
-             {factor_deg:.3} deg, current_min: 30 A, healthy: 40 kV, delay: 0 s}}\n"
-        )
+        let keys = format!(", late_max: {late}, voltage_transformers: {transformers}");
+        let zone = |name: &str, way: &str| {
+            format!(
+                "  {name}: {{function: distance, stream: s, shape: {shape}, reach: {reach:.4} ohm, \
+                 angle: {angle:.3} deg, way: {way}, earth_factor: {factor:.4}, earth_factor_angle: \
+                 {factor_deg:.3} deg, current_min: 30 A, healthy: 40 kV, delay: 0 s}}\n"
+            )
+        };
+        let elements = "  Forward: {function: directional_overcurrent, stream: s, pick_up: 200 A, \
+                        delay: 0 s, way: forward, characteristic: 45 deg, polarising_min: 1 kV}\n"
+            .to_owned()
+            + &zone("Z1", "forward")
+            + &zone("ZR", "reverse");
+        settings_of(&[("s", &keys)], hz, rate, &elements)
     }
 
     /// What the relay is given.
@@ -237,13 +238,7 @@ impl Case {
         line.far.voltage *= back;
         let mut samples = line.samples(fault.as_ref(), self.rate.into(), count + lead);
         if let Some(suppression) = self.cvt {
-            let mut cvts =
-                [(); 3].map(|()| Cvt::new(suppression, line.nominal_hz, self.rate.into()));
-            for sample in &mut samples {
-                for (cvt, voltage) in cvts.iter_mut().zip(&mut sample.voltages) {
-                    *voltage = cvt.pass(*voltage);
-                }
-            }
+            Cvt::transform(suppression, line.nominal_hz, self.rate.into(), &mut samples);
         }
         let mut samples = samples.split_off(lead);
         if let Trouble::Outliers { at, count, channel, value } = self.trouble {

@@ -4,9 +4,7 @@ use protection::{Complex, Degrees};
 
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Plan, Row, Section};
-use crate::wave::{Phasors, balanced, injected, ramp, settings};
-
-const NOMINAL_V: f64 = 63_500.0;
+use crate::wave::{NOMINAL_V, Phasors, after, balanced, injected, ramp, settings};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Case {
@@ -93,7 +91,7 @@ pub fn section(plan: Plan) -> Section {
                 case.pick_up_hz() + if time_s < begin_s { -0.1 * way } else { beyond_hz * way }
             };
             let seen = case.run(2.0, hz, STEADY);
-            let taken_ms = seen.started_s.map_or(f64::INFINITY, |at_s| (at_s - begin_s) * 1e3);
+            let taken_ms = after(seen.started_s, begin_s) * 1e3;
             let row = if beyond_hz < 0.4 { &mut step } else { &mut large };
             row.measure(taken_ms, || format!("{case:?} to {beyond_hz}: {seen:?}"));
         }
@@ -109,7 +107,7 @@ pub fn section(plan: Plan) -> Section {
                 case.pick_up_hz() + beyond * way
             };
             let seen = case.run(crossed_s + case.delay_s + 0.4, hz, STEADY);
-            let taken_s = seen.operated_s.map_or(f64::INFINITY, |at_s| at_s - crossed_s);
+            let taken_s = after(seen.operated_s, crossed_s);
             slope.measure(((taken_s - case.delay_s) * 1e3).abs(), || {
                 format!("{case:?}, {hz_s} Hz/s: {seen:?}")
             });

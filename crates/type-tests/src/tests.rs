@@ -9,6 +9,7 @@ use crate::relay::{Fate, Seen, UnderTest};
 use crate::report::Plan;
 use crate::sets::SETS;
 use crate::suite::{self, TESTS, known};
+use crate::wave::{NOMINAL_V, settings_of};
 
 const RATE: u32 = 4000;
 
@@ -54,13 +55,8 @@ fn load(current_a: f64, voltage_v: f64, turn: f64, hz: f64, seconds: f64) -> Vec
 
 /// A relay with these elements on the stream `s`.
 fn relay(elements: &str) -> UnderTest {
-    UnderTest::new(
-        &format!(
-            "relay: t\nfrequency: 50 Hz\nstreams: {{s: {{sv_id: S, destination: \
-             '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz, late_max: 20 ms}}}}\nelements:\n{elements}"
-        ),
-        RATE,
-    )
+    let stream = ("s", ", late_max: 20 ms");
+    UnderTest::new(&settings_of(&[stream], 50.0, RATE, elements), RATE)
 }
 
 const ZONE: &str = "  Z1: {function: distance, stream: s, shape: mho, reach: 8 ohm, angle: 84 deg, way: \
@@ -79,7 +75,7 @@ fn one_or_two_wrong_samples_operate_no_overcurrent() {
     for value in [5e3, -16e3, 100e3] {
         for count in [1, 2] {
             for at in 1200..1280 {
-                let mut samples = load(300.0, 63_500.0, 1.0, 50.0, 0.5);
+                let mut samples = load(300.0, NOMINAL_V, 1.0, 50.0, 0.5);
                 for sample in &mut samples[at..at + count] {
                     sample.currents[0] = value;
                 }
@@ -92,7 +88,7 @@ fn one_or_two_wrong_samples_operate_no_overcurrent() {
 #[test]
 fn a_publisher_that_pauses_trips_nothing_on_load() {
     let relay = relay(ZONE);
-    let samples = load(400.0, 63_500.0, 1.0, 50.0, 0.6);
+    let samples = load(400.0, NOMINAL_V, 1.0, 50.0, 0.6);
     for pause_ms in 1..=20 {
         let fate = |number| match number {
             1600 => Fate::Late(f64::from(pause_ms) * 1e-3),
@@ -106,7 +102,7 @@ fn a_publisher_that_pauses_trips_nothing_on_load() {
 fn load_that_was_switched_on_shortly_before_hides_no_fault() {
     let ohm = |size: f64, angle_deg: f64| Complex::polar_deg(size, angle_deg);
     let source = |size: f64, angle_deg: f64| Source {
-        voltage: Complex::polar_deg(63_500.0, angle_deg),
+        voltage: Complex::polar_deg(NOMINAL_V, angle_deg),
         impedance: Impedance { positive: ohm(size, 85.0), zero: ohm(1.5 * size, 82.0) },
         disturbing: Vec::new(),
     };
@@ -136,7 +132,7 @@ fn load_that_was_switched_on_shortly_before_hides_no_fault() {
 #[test]
 fn voltages_in_the_wrong_order_or_dead_decide_nothing() {
     let relay = relay(ZONE);
-    assert!(nothing(&relay.run(&load(1000.0, 63_500.0, -1.0, 50.0, 0.6))), "wrong order");
+    assert!(nothing(&relay.run(&load(1000.0, NOMINAL_V, -1.0, 50.0, 0.6))), "wrong order");
     // Noise of a few volts, and a current that begins.
     let mut samples = load(3000.0, 5.0, 1.0, 50.0, 0.8);
     for sample in &mut samples[..1600] {
@@ -152,12 +148,12 @@ fn what_is_induced_on_a_line_has_no_frequency() {
          delay: 100 ms}\n",
     );
     assert!(nothing(&relay.run(&load(1.0, 500.0, 1.0, 48.0, 1.5))));
-    assert!(!nothing(&relay.run(&load(1.0, 63_500.0, 1.0, 48.0, 1.5))));
+    assert!(!nothing(&relay.run(&load(1.0, NOMINAL_V, 1.0, 48.0, 1.5))));
     // Without the key: a line that was alive and is dead.
     let relay = self::relay(
         "  F: {function: frequency, stream: s, side: under, pick_up: 49 Hz, delay: 100 ms}\n",
     );
-    let mut samples = load(1.0, 63_500.0, 1.0, 50.0, 1.0);
+    let mut samples = load(1.0, NOMINAL_V, 1.0, 50.0, 1.0);
     samples.extend(load(1.0, 500.0, 1.0, 48.0, 1.5));
     assert!(nothing(&relay.run(&samples)));
 }

@@ -11,6 +11,8 @@ use std::f64::consts::PI;
 
 use nalgebra::{DMatrix, DVector};
 
+use crate::line::Sample;
+
 /// How ferroresonance is suppressed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Suppression {
@@ -104,6 +106,19 @@ impl Cvt {
             }
         }
         Self { gain: 1.0 / peak, state: DVector::zeros(size), last: 0.0, ..cvt }
+    }
+
+    /// What the relay gets of all three phases, of a transformer in each.
+    ///
+    /// # Panics
+    /// Never, as [`Cvt::new`].
+    pub fn transform(suppression: Suppression, hz: f64, rate: f64, samples: &mut [Sample]) {
+        let mut cvts = [(); 3].map(|()| Self::new(suppression, hz, rate));
+        for sample in samples {
+            for (cvt, voltage) in cvts.iter_mut().zip(&mut sample.voltages) {
+                *voltage = cvt.pass(*voltage);
+            }
+        }
     }
 
     /// The next sample of the primary voltage; what the relay gets of it.

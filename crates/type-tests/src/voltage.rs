@@ -4,10 +4,7 @@ use protection::Complex;
 
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Plan, Row, Section};
-use crate::wave::{Phasors, balanced, injected, ramp, settings};
-
-/// Nominal, from phase to earth, in V.
-const NOMINAL_V: f64 = 63_500.0;
+use crate::wave::{NOMINAL_V, Phasors, after, balanced, injected, ramp, settings};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Case {
@@ -114,8 +111,6 @@ pub fn section(plan: Plan) -> Section {
                 if (begin_s..end_s).contains(&time_s) { depth } else { before }
             });
             let text = || format!("{case:?} to {depth}: {seen:?}");
-            let after =
-                |at_s: Option<f64>, from_s: f64| at_s.map_or(f64::INFINITY, |at_s| at_s - from_s);
             start.measure(after(seen.started_s, begin_s) * case.nominal_hz, text);
             release.measure(after(seen.released_s, end_s) * case.nominal_hz, text);
             operate.measure((after(seen.operated_s, begin_s) - case.delay_s).abs() * 1e3, text);

@@ -7,6 +7,12 @@ use protection::{Complex, Degrees};
 
 use crate::line::Sample;
 
+/// Nominal voltage from phase to earth, in V, of a grid of 110 kV.
+pub const NOMINAL_V: f64 = 63_500.0;
+/// Key of a stream, for [`settings_of`]: its voltage transformers do not ring. Without it a relay takes
+/// them for capacitive ones, and waits longer.
+pub const INDUCTIVE: &str = ", voltage_transformers: inductive";
+
 /// Phasors of the phases at a moment, root mean square, in A and V.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Phasors {
@@ -47,19 +53,32 @@ pub fn ramp(time_s: f64, [begin_s, end_s]: [f64; 2], [from, to]: [f64; 2]) -> f6
     from + (to - from) * ((time_s - begin_s) / (end_s - begin_s)).clamp(0.0, 1.0)
 }
 
+/// Seconds from a moment to what comes after it; infinite if that never comes, or came before.
+#[must_use]
+pub fn after(at_s: Option<f64>, from_s: f64) -> f64 {
+    at_s.map(|at_s| at_s - from_s).filter(|after_s| *after_s >= 0.0).unwrap_or(f64::INFINITY)
+}
+
 /// Settings of a relay with one stream `s` of this nominal frequency and rate, and these elements. Its
 /// voltages come from transformers that do not ring.
 #[must_use]
 pub fn settings(hz: f64, rate: u32, elements: &str) -> String {
-    settings_behind("inductive", hz, rate, elements)
+    settings_of(&[("s", INDUCTIVE)], hz, rate, elements)
 }
 
-/// The same with the kind of voltage transformers.
+/// The same with several streams, or with further keys of them: name and keys, each behind a comma.
 #[must_use]
-pub fn settings_behind(transformers: &str, hz: f64, rate: u32, elements: &str) -> String {
+pub fn settings_of(streams: &[(&str, &str)], hz: f64, rate: u32, elements: &str) -> String {
+    let stream = |(number, (name, keys)): (usize, &(&str, &str))| {
+        let app_id = 0x4000 + number;
+        format!(
+            "{name}: {{sv_id: {name}, destination: '01:0c:cd:04:00:01', app_id: {app_id:#x}, rate: \
+             {rate} Hz{keys}}}"
+        )
+    };
+    let streams: Vec<String> = streams.iter().enumerate().map(stream).collect();
     format!(
-        "relay: type_test\nfrequency: {hz} Hz\nstreams: {{s: {{sv_id: S, destination: \
-         '01:0c:cd:04:00:01', app_id: 0x4000, rate: {rate} Hz, voltage_transformers: \
-         {transformers}}}}}\nelements:\n{elements}"
+        "relay: type_test\nfrequency: {hz} Hz\nstreams: {{{}}}\nelements:\n{elements}",
+        streams.join(", ")
     )
 }

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::line::{Kind, Source};
+use crate::wave::NOMINAL_V;
 
 fn source(angle_deg: f64, ohm: f64) -> Source {
-    let voltage = Complex::from_polar(63_500.0, angle_deg.to_radians());
+    let voltage = Complex::from_polar(NOMINAL_V, angle_deg.to_radians());
     let positive = Complex::from_polar(ohm, 85f64.to_radians());
     Source {
         voltage,
@@ -140,7 +141,7 @@ fn a_line_that_is_switched_on_begins_without_current() {
         assert!(samples[202].currents[0].abs() < 1500.0, "no jump");
         // 63.5 kV behind 5 ohm and half the line of 10 ohm.
         let steady = peak(1900..2000, |sample| sample.currents[0].abs()) / SQRT_2;
-        assert!((steady / (63_500.0 / 10.0) - 1.0).abs() < 0.01, "{steady} A");
+        assert!((steady / (NOMINAL_V / 10.0) - 1.0).abs() < 0.01, "{steady} A");
     }
 }
 
@@ -158,7 +159,7 @@ fn a_fault_behind_turns_the_current_round() {
     // The transient is gone: only what comes from the far end flows.
     let whole =
         line.far.impedance.positive + line.impedance.positive + line.near.impedance.positive * 0.2;
-    let expected = 63_500.0 / whole.norm();
+    let expected = NOMINAL_V / whole.norm();
     let peak = samples[1600..].iter().map(|s| s.currents[0].abs()).fold(0.0, f64::max);
     assert!((peak / SQRT_2 / expected - 1.0).abs() < 0.01, "{peak} {expected}");
 }

@@ -12,7 +12,7 @@ use crate::line::{Fault, Impedance, Kind, Line, Sample, Source};
 use crate::plot::{Figure, Mark};
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Picture, Plan, Row, Section};
-use crate::wave::{Phasors, balanced, injected, ramp};
+use crate::wave::{NOMINAL_V, Phasors, balanced, injected, ramp, settings_of};
 
 pub(crate) const RATE: u32 = 4000;
 pub(crate) const HZ: f64 = 50.0;
@@ -25,23 +25,14 @@ const SLOPE_BEYOND: f64 = 0.7;
 
 /// A relay with this unrestrained step, in multiples of the rated current.
 pub(crate) fn relay(unrestrained: f64) -> UnderTest {
-    let stream = |name: &str, app_id: u16| {
-        format!(
-            "{name}: {{sv_id: {name}, destination: '01:0c:cd:04:00:01', app_id: {app_id:#x}, rate: \
-             {RATE} Hz}}"
-        )
-    };
-    let text = format!(
-        "relay: type_test\nfrequency: {HZ} Hz\nstreams: {{{}, {}}}\nelements:\n  D: {{function: \
-         differential, streams: [a, b], rated: [{RATED_A} A, {RATED_A} A], pick_up: {}%, slope: {}%, \
-         knee: {KNEE}, slope_beyond: {}%, unrestrained: {unrestrained}, delay: 0 s}}\n",
-        stream("a", 0x4000),
-        stream("b", 0x4001),
+    let element = format!(
+        "  D: {{function: differential, streams: [a, b], rated: [{RATED_A} A, {RATED_A} A], pick_up: \
+         {}%, slope: {}%, knee: {KNEE}, slope_beyond: {}%, unrestrained: {unrestrained}, delay: 0 s}}\n",
         PICK_UP * 100.0,
         SLOPE * 100.0,
         SLOPE_BEYOND * 100.0,
     );
-    UnderTest::new(&text, RATE)
+    UnderTest::new(&settings_of(&[("a", ""), ("b", "")], HZ, RATE, &element), RATE)
 }
 
 /// Difference at which it operates with this restraint, both in multiples of the rated current.
@@ -56,7 +47,7 @@ pub(crate) fn line(near_ohm: f64, far_ohm: f64, line_deg: f64, load_deg: f64) ->
     let source = |ohm: f64, angle_deg: f64| {
         let positive = Complex::polar_deg(ohm, 86.0);
         Source {
-            voltage: Complex::polar_deg(63_500.0, angle_deg),
+            voltage: Complex::polar_deg(NOMINAL_V, angle_deg),
             impedance: Impedance { positive, zero: positive * 1.5 },
             disturbing: Vec::new(),
         }

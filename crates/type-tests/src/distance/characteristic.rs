@@ -4,12 +4,12 @@
 
 use protection::{Complex, Degrees};
 
-use super::{Shape, VOLTAGE_V, Zone};
+use super::{Shape, Zone};
 use crate::line::Kind;
 use crate::plot::{Figure, Mark};
 use crate::relay::UnderTest;
 use crate::report::{Bar, Picture, Plan, Row, Section};
-use crate::wave::{Phasors, balanced, injected, ramp};
+use crate::wave::{NOMINAL_V, Phasors, balanced, injected, ramp};
 
 /// Share of the reach along a ray at which a ramp begins and ends.
 const RAMP: [f64; 2] = [1.12, 0.88];
@@ -62,7 +62,7 @@ impl Ray {
 
     /// Phasors of a loop that sees this impedance; half of the voltage is left at the boundary.
     fn phasors(&self, seen: Complex, boundary_ohm: f64) -> Phasors {
-        let healthy = balanced(Complex::new(VOLTAGE_V, 0.0));
+        let healthy = balanced(Complex::new(NOMINAL_V, 0.0));
         let share = 0.5 * seen.norm() / boundary_ohm;
         let mut phasors = Phasors { voltages: healthy, ..Phasors::default() };
         match self.kind {

@@ -37,7 +37,7 @@ impl Case {
 
     /// What is left of the voltage at the relay when all three phases are faulted, in V.
     fn left_v(&self, share: f64) -> f64 {
-        super::VOLTAGE_V * share / (share + self.sir)
+        crate::wave::NOMINAL_V * share / (share + self.sir)
     }
 }
 

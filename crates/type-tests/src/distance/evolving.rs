@@ -1,10 +1,11 @@
 //! Faults that evolve: to more phases, or from a place outside to one inside (cross-country faults).
 
-use super::{Shape, VOLTAGE_V, Zone};
+use super::{Shape, Zone};
 use crate::circuit::{Course, End};
 use crate::line::{Fault, Impedance, Kind, Line};
 use crate::relay::UnderTest;
 use crate::report::{Bar, Plan, Row, Section};
+use crate::wave::NOMINAL_V;
 use protection::{Complex, Degrees};
 
 const BEGIN_S: f64 = 0.2;
@@ -42,7 +43,7 @@ impl Case {
         let mut line = self.zone.line(self.sir);
         let positive = Complex::polar_deg(4.0 * self.zone.reach_ohm, 85.0);
         line.far.impedance = Impedance { positive, zero: positive };
-        line.far.voltage = Complex::polar_deg(VOLTAGE_V, -8.0);
+        line.far.voltage = Complex::polar_deg(NOMINAL_V, -8.0);
         line
     }
 

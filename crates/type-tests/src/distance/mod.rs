@@ -10,10 +10,7 @@ pub mod swing;
 use protection::{Complex, Degrees};
 
 use crate::line::{Fault, Impedance, Kind, Line, Source};
-use crate::wave::settings;
-
-/// Nominal phase voltage, in V: 110 kV between phases.
-pub(crate) const VOLTAGE_V: f64 = 63_500.0;
+use crate::wave::{NOMINAL_V, settings};
 
 /// Form of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -100,13 +97,13 @@ impl Zone {
             nominal_hz: self.hz,
             frequency_hz: self.hz,
             near: Source {
-                voltage: Complex::new(VOLTAGE_V, 0.0),
+                voltage: Complex::new(NOMINAL_V, 0.0),
                 impedance: Impedance { positive: behind, zero: behind },
                 disturbing: Vec::new(),
             },
             impedance,
             far: Source {
-                voltage: Complex::new(VOLTAGE_V, 0.0),
+                voltage: Complex::new(NOMINAL_V, 0.0),
                 impedance: Impedance { positive: open, zero: open },
                 disturbing: Vec::new(),
             },

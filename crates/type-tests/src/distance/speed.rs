@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use super::{Shape, Zone};
 use crate::circuit::{Course, End};
-use crate::line::{Kind, Sample};
+use crate::line::Kind;
 use crate::plot::Figure;
 use crate::relay::UnderTest;
 use crate::report::{Bar, Picture, Plan, Row, Section, median};
 use crate::transformer::{Cvt, Suppression};
-use crate::wave::settings_behind;
+use crate::wave::{INDUCTIVE, settings_of};
 
 const SIRS: [f64; 6] = [0.2, 1.0, 3.0, 5.0, 10.0, 30.0];
 /// Places of faults, in % of the reach.
@@ -43,22 +43,13 @@ impl Case {
         let line = self.zone.line(SIRS[self.sir]);
         let mut samples = Course::new(&line, &[fault]).seen_at(End::Near, rate.into(), count);
         if let Some(suppression) = self.cvt {
-            transform(&mut samples, suppression, &self.zone);
+            Cvt::transform(suppression, self.zone.hz, rate.into(), &mut samples);
         }
-        let transformers = if self.cvt.is_some() { "capacitive" } else { "inductive" };
+        let keys = if self.cvt.is_some() { "" } else { INDUCTIVE };
         let element = self.zone.element("Z1", "forward", "");
-        let settings = settings_behind(transformers, self.zone.hz, rate, &element);
+        let settings = settings_of(&[("s", keys)], self.zone.hz, rate, &element);
         let seen = UnderTest::new(&settings, rate).run(&samples)[0];
         seen.operated_s.map(|at_s| (at_s - begin_s) * self.zone.hz)
-    }
-}
-
-fn transform(samples: &mut [Sample], suppression: Suppression, zone: &Zone) {
-    let mut cvts = [(); 3].map(|()| Cvt::new(suppression, zone.hz, zone.rate.into()));
-    for sample in samples {
-        for (cvt, voltage) in cvts.iter_mut().zip(&mut sample.voltages) {
-            *voltage = cvt.pass(*voltage);
-        }
     }
 }
 

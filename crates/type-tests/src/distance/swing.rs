@@ -8,13 +8,13 @@ use std::f64::consts::PI;
 
 use protection::{Complex, Degrees};
 
-use super::{Shape, VOLTAGE_V, Zone};
+use super::{Shape, Zone};
 use crate::circuit::{Course, End};
 use crate::line::{Fault, Impedance, Kind, Line, Source};
 use crate::plot::{Figure, Mark};
 use crate::relay::UnderTest;
 use crate::report::{Bar, Picture, Plan, Row, Section};
-use crate::wave::settings;
+use crate::wave::{NOMINAL_V, settings};
 
 /// Of each source, in ohm; the line has ten.
 const SOURCE_OHM: f64 = 10.0;
@@ -58,7 +58,7 @@ impl Case {
             impedance: Impedance { positive: own, zero: own },
             disturbing,
         };
-        let upright = Complex::new(VOLTAGE_V, 0.0);
+        let upright = Complex::new(NOMINAL_V, 0.0);
         let (near, far) = match self.motion {
             Motion::Slip { hz, from_deg } => {
                 (vec![(50.0, upright)], vec![(50.0 - hz, upright.turned_deg(-from_deg))])
@@ -268,8 +268,11 @@ pub fn section(plan: Plan) -> Section {
     {
         for case in plan.pick(together(shares)) {
             let operates_s = case.operates_s();
-            rows[row]
-                .judge(operates_s.is_some() == is_inside, || format!("{case:?}: {operates_s:?} s"));
+            let is_right = match is_inside {
+                true => operates_s.is_some_and(|after_s| after_s > 0.0),
+                false => operates_s.is_none(),
+            };
+            rows[row].judge(is_right, || format!("{case:?}: {operates_s:?} s"));
         }
     }
     Section {

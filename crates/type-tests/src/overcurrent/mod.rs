@@ -10,7 +10,7 @@ use protection::waveform::{Fault, Wave};
 use crate::line::Sample;
 use crate::relay::{Seen, UnderTest};
 use crate::report::{Bar, Plan, Row, Section};
-use crate::wave::{Phasors, balanced, injected, ramp, settings};
+use crate::wave::{Phasors, after, balanced, injected, ramp, settings};
 
 /// An element and the frequency at which it is tested.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -108,10 +108,6 @@ fn cases(delays_s: &[f64], offs_hz: &[f64]) -> Vec<Case> {
         }
     }
     cases
-}
-
-fn after(at_s: Option<f64>, from_s: f64) -> f64 {
-    at_s.map_or(f64::INFINITY, |at_s| at_s - from_s)
 }
 
 /// Shares of the pick-up at which a current with offset begins, from small to large.
