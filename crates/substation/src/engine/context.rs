@@ -9,8 +9,10 @@ use protection::{Decision, PhaseSet};
 #[derive(Debug)]
 pub(super) struct Context<'e> {
     pub(super) inputs: &'e Inputs,
-    /// An element that blocks it sees something.
+    /// An element that blocks it sees something; of a distance element, no power swing.
     pub(super) is_guarded: bool,
+    /// The power swing element that a distance element names sees a swing.
+    pub(super) is_swing: bool,
     /// What all elements say: those of earlier ranks now, others at the step before.
     pub(super) decisions: &'e [Decision],
     /// Poles of breakers that were tripped at the step before.

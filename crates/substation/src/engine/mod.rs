@@ -65,6 +65,8 @@ pub struct Engine {
     seeing: Vec<bool>,
     /// Elements that block each element.
     guards: Vec<Vec<usize>>,
+    /// The same, of power swing elements that distance elements name.
+    swings: Vec<Vec<usize>>,
     /// Elements that block others now.
     guarding: Vec<bool>,
     decisions: Vec<Decision>,
@@ -100,9 +102,13 @@ impl Engine {
             .collect();
         let (groups, elements) = Groups::new(protection);
         let find = |name: &str| place(&protection.elements, name);
+        let named = |element: &Element, swings: bool| {
+            let guards =
+                element.guards.iter().filter(|name| is_swing(element, name, protection) == swings);
+            guards.filter_map(|name| find(name)).collect::<Vec<_>>()
+        };
         let guards = |(name, element): (&String, &Element)| {
-            let named = element.guards.iter().filter_map(|name| find(name));
-            named.chain(blocked_by_cycles(name, protection)).collect()
+            named(element, false).into_iter().chain(blocked_by_cycles(name, protection)).collect()
         };
         let rows = &protection.trips.elements_by_breaker;
         let breakers = rows.len();
@@ -113,6 +119,7 @@ impl Engine {
             seeing: vec![false; elements.len()],
             guarding: vec![false; elements.len()],
             guards: protection.elements.iter().map(guards).collect(),
+            swings: protection.elements.values().map(|element| named(element, true)).collect(),
             ordered: vec![false; breakers],
             decisions: vec![Decision::NONE; elements.len()],
             all_poles: vec![false; breakers],
@@ -255,6 +262,7 @@ impl Engine {
                 inputs: &self.inputs[index],
                 is_guarded: self.groups.is_blind(index)
                     || self.guards[index].iter().any(|guard| self.guarding[*guard]),
+                is_swing: self.swings[index].iter().any(|guard| self.guarding[*guard]),
                 decisions: &self.decisions,
                 tripped: &self.tripped,
                 ordered: &self.ordered,
@@ -304,6 +312,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// Whether a guard of an element tells it of power swings, in which it looks for some faults still.
+fn is_swing(element: &Element, guard: &str, protection: &Protection) -> bool {
+    let tells = protection.elements.get(guard).map(|guard| &guard.function);
+    matches!((&element.function, tells), (Function::Distance(_), Some(Function::PowerSwing(_))))
 }
 
 /// Places of the reclosing elements that block this one while a pole is open.
