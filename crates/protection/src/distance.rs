@@ -28,7 +28,7 @@ use super::direction::{Way, negative_sequence_way};
 use super::load::Load;
 use super::loops::{LOOPS, Of};
 use super::recent::{Recent, STEADY_PERIODS, Transformers};
-use super::swing_fault::SwingFault;
+use super::swing_fault::{self, SwingFault};
 use super::symmetrical::Sequence;
 use super::{Decision, PhaseSet};
 
@@ -102,6 +102,18 @@ pub struct Settings {
     pub load: Option<Load>,
 }
 
+impl Settings {
+    /// The zone as it is looked at during a power swing.
+    fn in_swing(&self) -> swing_fault::Zone {
+        let resistance_ohm = match self.shape {
+            Shape::Mho => f64::INFINITY,
+            Shape::Quadrilateral { resistance_ohm, .. } => resistance_ohm,
+        };
+        let Self { reach, earth_factor, way, current_a_min, .. } = *self;
+        swing_fault::Zone { reach, earth_factor, way, resistance_ohm, current_a_min }
+    }
+}
+
 /// A distance element (21).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distance {
@@ -167,7 +179,7 @@ impl Distance {
         let reference = self.reference(recent);
         let carries = self.carries(recent).contains(&true);
         let phases = match (&mut self.swing, reference) {
-            (Some(swing), _) => swing.update(now, recent, &self.settings),
+            (Some(swing), _) => swing.update(now, recent, &self.settings.in_swing()),
             (None, Some(reference)) => self.in_zone(recent, reference, scale),
             // Nothing to compare with is left: what was decided holds while current flows.
             (None, None) if self.is_started && carries => self.decision.phases,

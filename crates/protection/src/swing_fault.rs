@@ -20,7 +20,6 @@ use iec61850::SampleTime;
 use super::PhaseSet;
 use super::complex::Complex;
 use super::direction::{REVERSE_SHARE, Way, negative_sequence_way};
-use super::distance::{Settings, Shape};
 use super::loops::{LOOPS, Of};
 use super::recent::{Before, Recent};
 use super::symmetrical::Sequence;
@@ -44,6 +43,21 @@ const STILL_TIME: Duration = Duration::from_millis(40);
 /// The same where nothing is unbalanced, and how many times as long as the step before.
 const BALANCED_TIME: Duration = Duration::from_millis(100);
 const BALANCED_STEPS: u32 = 5;
+
+/// The zone in which faults are looked for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Zone {
+    /// Positive sequence impedance of the protected piece of line, in ohm.
+    pub(super) reach: Complex,
+    /// `(Z0 - Z1) / (3 Z1)` of the line.
+    pub(super) earth_factor: Complex,
+    /// On which side of the relay it looks for faults.
+    pub(super) way: Way,
+    /// How far it reaches along the axis of resistances, in ohm.
+    pub(super) resistance_ohm: f64,
+    /// Current of a loop below which it is not looked at, in A.
+    pub(super) current_a_min: f64,
+}
 
 /// Where the loops stand, in a swing.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -81,7 +95,7 @@ impl Rest {
 
 impl SwingFault {
     /// Phases of the fault in the zone, once it was seen for long enough.
-    pub(super) fn update(&mut self, now: SampleTime, recent: &Recent, zone: &Settings) -> PhaseSet {
+    pub(super) fn update(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> PhaseSet {
         let way = negative_sequence_way(recent, zone.reach);
         let is_balanced = self.rests_balanced(now, recent, zone) && way.is_none();
         let is_ahead = way == Some(zone.way);
@@ -99,7 +113,7 @@ impl SwingFault {
     }
 
     /// Whether the positive sequence rests in the zone.
-    fn rests_balanced(&mut self, now: SampleTime, recent: &Recent, zone: &Settings) -> bool {
+    fn rests_balanced(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> bool {
         let positive = |of: [Complex; 3]| Sequence::of(of).positive;
         let current = positive(recent.slopes);
         if current.norm() < zone.current_a_min {
@@ -123,7 +137,7 @@ impl SwingFault {
 
 /// Whether what the fault adds comes from the zone's side: the positive sequence voltage that it takes away
 /// is what its own current drops over the source behind the relay, and over line and far source for one behind.
-fn added_is_ahead(recent: &Recent, zone: &Settings) -> bool {
+fn added_is_ahead(recent: &Recent, zone: &Zone) -> bool {
     let Some(Before { voltage: Some(before), currents }) = recent.before else { return false };
     let positive = |of: [Complex; 3]| Sequence::of(of).positive;
     let added = positive(recent.slopes) - positive(currents);
@@ -133,7 +147,7 @@ fn added_is_ahead(recent: &Recent, zone: &Settings) -> bool {
 }
 
 /// Loops that an unbalanced fault may be in, by what the swing has not.
-fn loops(recent: &Recent, zone: &Settings) -> [bool; 6] {
+fn loops(recent: &Recent, zone: &Zone) -> [bool; 6] {
     let Sequence { negative, zero, .. } = Sequence::of(recent.slopes);
     let is_to_earth = zero.norm() > EARTH_SHARE_MIN * negative.norm();
     let of_phases = Sequence { negative, ..Sequence::default() }.phases();
@@ -150,18 +164,18 @@ fn loops(recent: &Recent, zone: &Settings) -> [bool; 6] {
     })
 }
 
-fn sign(zone: &Settings) -> f64 {
+fn sign(zone: &Zone) -> f64 {
     if zone.way == Way::Forward { 1.0 } else { -1.0 }
 }
 
 /// The drop over the zone of the currents of a loop.
-fn drop(each: Of, recent: &Recent, zone: &Settings) -> Complex {
+fn drop(each: Of, recent: &Recent, zone: &Zone) -> Complex {
     each.drop(recent, zone.reach, zone.earth_factor) * sign(zone)
 }
 
 /// Where a loop has its fault, as a share of the zone, if in it: where what is left of its voltage is in phase
 /// with the negative sequence current of the loop, as what a resistance drops.
-fn place(each: Of, recent: &Recent, zone: &Settings) -> Option<Complex> {
+fn place(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
     let dropped = drop(each, recent, zone);
     let negative = Sequence::of(recent.slopes).negative;
     let fed = each.of(Sequence { negative, ..Sequence::default() }.phases());
@@ -178,11 +192,8 @@ fn place(each: Of, recent: &Recent, zone: &Settings) -> Option<Complex> {
 }
 
 /// How far the zone reaches along the resistances, as a share of it.
-fn resistance_share(zone: &Settings) -> f64 {
-    match zone.shape {
-        Shape::Mho => f64::INFINITY,
-        Shape::Quadrilateral { resistance_ohm, .. } => resistance_ohm / zone.reach.norm(),
-    }
+fn resistance_share(zone: &Zone) -> f64 {
+    zone.resistance_ohm / zone.reach.norm()
 }
 
 #[cfg(test)]
@@ -193,16 +204,13 @@ mod tests {
     const LINE: Complex = Complex::new(1.0, 10.0);
     const FACTOR: Complex = Complex::new(0.7, 0.0);
 
-    fn zone(way: Way) -> Settings {
-        Settings {
-            shape: Shape::Mho,
+    fn zone(way: Way) -> Zone {
+        Zone {
             reach: LINE * 0.8,
-            way,
             earth_factor: FACTOR,
+            way,
+            resistance_ohm: f64::INFINITY,
             current_a_min: 100.0,
-            healthy_v: 40_000.0,
-            delay: Duration::ZERO,
-            load: None,
         }
     }
 
