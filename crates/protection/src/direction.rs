@@ -180,7 +180,7 @@ impl Directional {
 const NEGATIVE_SHARE_MIN: f64 = 0.1;
 /// Share of the drop over the line from which the voltage of the negative sequence is one of a source
 /// beyond it.
-const REVERSE_SHARE: f64 = 0.25;
+pub(super) const REVERSE_SHARE: f64 = 0.25;
 
 /// Where an unbalanced fault lies, by its negative sequence: its voltage is what the source behind
 /// the relay drops for a fault ahead, and what line and far source drop for one behind. `line` is an

@@ -26,7 +26,9 @@ use iec61850::SampleTime;
 use super::complex::{Complex, Degrees};
 use super::direction::{Way, negative_sequence_way};
 use super::load::Load;
+use super::loops::{LOOPS, Of};
 use super::recent::{Recent, STEADY_PERIODS, Transformers};
+use super::swing_fault::{self, SwingFault};
 use super::symmetrical::Sequence;
 use super::{Decision, PhaseSet};
 
@@ -56,6 +58,8 @@ const DIFFERENCE_FACTOR: f64 = 0.5;
 const RINGING_SHARE: f64 = 0.065;
 /// Periods after an inception until which a voltage is doubted in full; afterwards less and less.
 const YOUNG_PERIODS: f64 = 2.5;
+/// How long what was measured before an inception may be of a swing that has ended.
+const AFTER_SWING: Duration = Duration::from_millis(500);
 /// How long a fault must be seen before it is believed.
 const CONFIRMED: Duration = Duration::from_millis(2);
 /// The same behind capacitive transformers: what they ring with passes through zero.
@@ -98,37 +102,15 @@ pub struct Settings {
     pub load: Option<Load>,
 }
 
-/// Phases of a loop: one to earth, or two.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Of {
-    Earth(usize),
-    /// From the first to the second.
-    Phases(usize, usize),
-}
-
-const LOOPS: [Of; 6] = [
-    Of::Phases(0, 1),
-    Of::Phases(1, 2),
-    Of::Phases(2, 0),
-    Of::Earth(0),
-    Of::Earth(1),
-    Of::Earth(2),
-];
-
-impl Of {
-    fn phases(self) -> PhaseSet {
-        match self {
-            Self::Earth(phase) => PhaseSet::phase(phase) | PhaseSet::EARTH,
-            Self::Phases(first, second) => PhaseSet::phase(first) | PhaseSet::phase(second),
-        }
-    }
-
-    /// What belongs to the loop of something that each phase has.
-    fn of(self, phases: [Complex; 3]) -> Complex {
-        match self {
-            Self::Earth(phase) => phases[phase],
-            Self::Phases(first, second) => phases[first] - phases[second],
-        }
+impl Settings {
+    /// The zone as it is looked at during a power swing.
+    fn in_swing(&self) -> swing_fault::Zone {
+        let resistance_ohm = match self.shape {
+            Shape::Mho => f64::INFINITY,
+            Shape::Quadrilateral { resistance_ohm, .. } => resistance_ohm,
+        };
+        let Self { reach, earth_factor, way, current_a_min, .. } = *self;
+        swing_fault::Zone { reach, earth_factor, way, resistance_ohm, current_a_min }
     }
 }
 
@@ -140,6 +122,10 @@ pub struct Distance {
     selected: [bool; 6],
     seen_since: Option<SampleTime>,
     is_started: bool,
+    /// Loops during a power swing; nothing while there is none.
+    swing: Option<SwingFault>,
+    /// When the last one ended.
+    swung: Option<SampleTime>,
     decision: Decision,
 }
 
@@ -152,18 +138,34 @@ impl Distance {
             selected: [false; 6],
             seen_since: None,
             is_started: false,
+            swing: None,
+            swung: None,
             decision: Decision::NONE,
         }
     }
 
     /// Looks at what was measured since the last inception; `Some(None)` while nothing is, so shortly
-    /// after it: what was decided holds.
-    pub fn update(&mut self, now: SampleTime, recent: Option<Option<&Recent>>) -> Decision {
+    /// after it: what was decided holds. During a power swing only what [`SwingFault`] finds counts.
+    pub fn update(
+        &mut self,
+        now: SampleTime,
+        recent: Option<Option<&Recent>>,
+        is_swing: bool,
+    ) -> Decision {
+        if is_swing != self.swing.is_some() {
+            let (swing, swung) =
+                (is_swing.then(SwingFault::default), self.swing.as_ref().map(|_| now));
+            *self = Self { swing, swung, ..Self::new(self.settings) };
+        }
         match recent {
             None => {
-                *self = Self::new(self.settings);
+                *self = Self { swung: self.swung, ..Self::new(self.settings) };
             }
             Some(None) => self.seen_since = None,
+            // What a swing remembers is no load, and no voltage to compare with.
+            Some(Some(recent)) if self.swung.is_some_and(|at| now.since(at) < AFTER_SWING) => {
+                self.decide(now, &Recent { before: None, ..*recent });
+            }
             Some(Some(recent)) => self.decide(now, recent),
         }
         self.decision
@@ -174,11 +176,14 @@ impl Distance {
             self.selected = self.select(recent);
         }
         let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
-        let phases = match self.reference(recent) {
-            Some(reference) => self.in_zone(recent, reference, scale),
+        let reference = self.reference(recent);
+        let carries = self.carries(recent).contains(&true);
+        let phases = match (&mut self.swing, reference) {
+            (Some(swing), _) => swing.update(now, recent, &self.settings.in_swing()),
+            (None, Some(reference)) => self.in_zone(recent, reference, scale),
             // Nothing to compare with is left: what was decided holds while current flows.
-            None if self.is_started && self.carries(recent).contains(&true) => self.decision.phases,
-            None => PhaseSet::NONE,
+            (None, None) if self.is_started && carries => self.decision.phases,
+            (None, None) => PhaseSet::NONE,
         };
         let holds = !phases.is_empty();
         if !holds {
@@ -298,12 +303,7 @@ impl Distance {
         let sign = if self.settings.way == Way::Forward { 1.0 } else { -1.0 };
         let reach = self.settings.reach;
         let residual = |of: [Complex; 3]| of.into_iter().sum::<Complex>();
-        let mut dropped = recent.drop(reach, each.of(recent.currents), each.of(recent.slopes));
-        if let Of::Earth(_) = each {
-            let mutual = reach * self.settings.earth_factor;
-            dropped += recent.drop(mutual, residual(recent.currents), residual(recent.slopes));
-        }
-        let dropped = dropped * sign;
+        let dropped = each.drop(recent, reach, self.settings.earth_factor) * sign;
         let voltage = each.of(recent.voltages);
         let also = match recent.transformers {
             Transformers::Capacitive => each.of(recent.voltage_slopes),
@@ -449,7 +449,8 @@ mod tests {
             } else {
                 fault(kind, place, resistance_ohm, turn_deg)
             };
-            let decision = element.update(SampleTime::from_ns(ms * 1_000_000), Some(Some(&seen)));
+            let decision =
+                element.update(SampleTime::from_ns(ms * 1_000_000), Some(Some(&seen)), false);
             assert!(ms >= 200 || !decision.start, "load starts it");
             decision.operate.then(|| ms - 200)
         })
@@ -506,7 +507,7 @@ mod tests {
     fn an_untrusted_stream_blocks_and_forgets() {
         let mut element = element(Shape::Mho, Way::Forward);
         for ms in 0..100u64 {
-            let decision = element.update(SampleTime::from_ns(ms * 1_000_000), None);
+            let decision = element.update(SampleTime::from_ns(ms * 1_000_000), None, false);
             assert_eq!(decision, Decision::NONE);
         }
     }

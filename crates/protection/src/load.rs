@@ -112,7 +112,7 @@ mod tests {
         });
         (0..200).find(|ms| {
             let recent = if *ms < 100 { before } else { after };
-            element.update(SampleTime::from_ns(ms * 1_000_000), Some(Some(recent))).start
+            element.update(SampleTime::from_ns(ms * 1_000_000), Some(Some(recent)), false).start
         })
     }
 

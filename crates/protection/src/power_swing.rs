@@ -2,9 +2,9 @@
 //! wanders into its zones, slowly, through all three phases alike. A fault makes it jump.
 //!
 //! Two rectangles round the zones: what takes its time between the outer and the inner one is a
-//! swing. While it lasts, the zones that name it are blocked; not any longer when the currents
-//! become unbalanced (a fault that comes meanwhile), when the impedance does not move (a fault of all
-//! three phases: a swing never rests for long within the zones), or when it lasts too long.
+//! swing. While it lasts, the zones that name it look for nothing but faults that a swing cannot be taken for
+//! (`swing_fault.rs`). It ends when the impedance leaves both, balanced (an unbalanced fault moves it), or
+//! when it lasts too long.
 
 use std::time::Duration;
 
@@ -17,11 +17,8 @@ use super::symmetrical::Sequence;
 
 /// Share of the positive sequence current in the negative sequence that is a fault.
 const UNBALANCE_SHARE_MAX: f64 = 0.25;
-/// A move of the impedance below this share of the inner resistance is none.
-const STILL_SHARE_MAX: f64 = 0.05;
-/// How long it must stand still.
-const STILL_TIME: Duration = Duration::from_millis(100);
-
+/// The same during a swing.
+const FAULT_SHARE: f64 = 0.1;
 /// Rectangles and times of a power swing element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
@@ -45,12 +42,8 @@ enum Place {
     Outside,
     /// Between both, since then.
     Between(SampleTime),
-    /// A swing since then, which last moved at that time, away from that impedance.
-    Swing {
-        begin: SampleTime,
-        moved: SampleTime,
-        from: Complex,
-    },
+    /// A swing since then.
+    Swing(SampleTime),
     /// Something else, until it has left both.
     Fault,
 }
@@ -72,7 +65,7 @@ impl PowerSwing {
     /// Looks at a bay; both parts of the answer say whether there is a swing.
     pub fn update(&mut self, now: SampleTime, bay: Option<&Bay>) -> Decision {
         self.place = bay.map_or(Place::Outside, |bay| self.follow(now, bay));
-        let is_swing = matches!(self.place, Place::Swing { .. });
+        let is_swing = matches!(self.place, Place::Swing(_));
         Decision::new(is_swing, is_swing)
     }
 
@@ -83,33 +76,32 @@ impl PowerSwing {
             return Place::Outside;
         }
         let seen = voltages.positive / currents.positive;
-        let is_inside = self.is_within(seen, 0.0);
+        let is_balanced = currents.negative.norm() <= UNBALANCE_SHARE_MAX * current_a;
+        if let Place::Swing(begin) = self.place
+            && currents.negative.norm() > FAULT_SHARE * current_a
+        {
+            return self.swing(now, begin);
+        }
         if !self.is_within(seen, self.settings.band_ohm) {
             return Place::Outside;
         }
-        let is_balanced = currents.negative.norm() <= UNBALANCE_SHARE_MAX * current_a;
+        let is_inside = self.is_within(seen, 0.0);
         match self.place {
+            Place::Swing(begin) => self.swing(now, begin),
             Place::Fault => Place::Fault,
             _ if !is_balanced => Place::Fault,
             Place::Outside if is_inside => Place::Fault,
             Place::Outside => Place::Between(now),
             Place::Between(begin) if now.since(begin) >= self.settings.crossing_min => {
-                Place::Swing { begin: now, moved: now, from: seen }
+                Place::Swing(now)
             }
             Place::Between(_) if is_inside => Place::Fault,
             Place::Between(begin) => Place::Between(begin),
-            Place::Swing { begin, .. } if now.since(begin) > self.settings.hold_max => Place::Fault,
-            Place::Swing { begin, from, .. }
-                if (seen - from).norm() > STILL_SHARE_MAX * self.settings.resistance_ohm =>
-            {
-                Place::Swing { begin, moved: now, from: seen }
-            }
-            // Between the rectangles it may rest: load that has grown blocks nothing that matters.
-            Place::Swing { moved, .. } if is_inside && now.since(moved) >= STILL_TIME => {
-                Place::Fault
-            }
-            swing @ Place::Swing { .. } => swing,
         }
+    }
+
+    fn swing(&self, now: SampleTime, begin: SampleTime) -> Place {
+        if now.since(begin) > self.settings.hold_max { Place::Fault } else { Place::Swing(begin) }
     }
 
     fn is_within(&self, seen: Complex, band_ohm: f64) -> bool {
@@ -198,16 +190,24 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_during_a_swing_ends_it() {
-        let (fault, unbalanced, balanced) = (Complex::new(1.0, 6.0), 0.6, 0.0);
-        for (unbalance, within_ms) in [(unbalanced, 0), (balanced, 101)] {
+    fn a_fault_does_not_end_the_swing_but_that_it_lasts_too_long_does() {
+        // Unbalanced, wherever it moves the impedance to; balanced, where it is inside.
+        let (near, far) = (Complex::new(1.0, 6.0), Complex::new(40.0, 6.0));
+        for (fault, unbalance, lasts_ms) in [
+            (near, 0.6, 2000),
+            (far, 0.6, 2000),
+            (far, 0.15, 2000),
+            (near, 0.0, 2000),
+            (far, 0.0, 0),
+        ] {
             let mut element = element();
             let before: Vec<(Complex, f64)> =
                 swing(0.5).take_while(|(seen, _)| seen.re > 5.0).collect();
             let begin = before.len() as u64;
-            let path = before.into_iter().chain(std::iter::repeat_n((fault, unbalance), 300));
-            let last = swings(&mut element, path).last().copied().expect("it was a swing");
-            assert!(last < begin + within_ms, "{last} ms, fault at {begin} ms");
+            let path = before.into_iter().chain(std::iter::repeat_n((fault, unbalance), 3000));
+            let said = swings(&mut element, path);
+            let until = if lasts_ms == 0 { begin - 1 } else { said[0] + lasts_ms };
+            assert_eq!(said.last(), Some(&until), "{fault} {unbalance}");
         }
     }
 

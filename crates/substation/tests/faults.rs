@@ -151,7 +151,7 @@ fn run(wave: impl Fn(u32) -> [f64; 8], fate: impl Fn(u32) -> Fate) -> [Option<f6
         let measured = line.measure(false);
         let decisions = [
             overcurrent.update(at(number), measured.as_ref().map(largest)),
-            distance.update(at(number), measured.as_ref().map(|measured| measured.recent.as_ref())),
+            distance.update(at(number), measured.as_ref().map(|seen| seen.recent.as_ref()), false),
         ];
         for (operated, decision) in operated.iter_mut().zip(decisions) {
             if decision.operate && operated.is_none() {

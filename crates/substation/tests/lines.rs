@@ -211,12 +211,15 @@ fn a_swing_trips_no_zone_that_knows_of_it_and_a_fault_in_it_does() {
             let (current, voltage) = swing(slip_hz, time_s);
             let mut seen = seen(current, voltage);
             if time_s >= fault_s {
-                let (loop_ohm, ahead) = (Complex::new(0.7, 9.0), Complex::new(0.3, 3.0));
-                let across = (seen.voltages[1] - seen.voltages[2]) / (loop_ohm * 2.0);
-                let between = (seen.voltages[1] + seen.voltages[2]) * 0.5;
-                (seen.currents[1], seen.currents[2]) = (across, -across);
-                seen.voltages[1] = between + across * ahead;
-                seen.voltages[2] = between - across * ahead;
+                // What the fault adds is fed through the source behind the relay.
+                let (source, ahead) = (Complex::new(0.33, 8.0), Complex::new(0.3, 3.0));
+                let pair = |of: [Complex; 3]| of[1] - of[2];
+                let left = pair(seen.voltages) - pair(seen.currents) * ahead;
+                let added = left / ((source + ahead) * 2.0);
+                seen.currents[1] += added;
+                seen.currents[2] -= added;
+                seen.voltages[1] -= added * source;
+                seen.voltages[2] += added * source;
             }
             vec![seen]
         };

@@ -9,8 +9,10 @@ use protection::{Decision, PhaseSet};
 #[derive(Debug)]
 pub(super) struct Context<'e> {
     pub(super) inputs: &'e Inputs,
-    /// An element that blocks it sees something, or it is off.
+    /// An element that blocks it sees something, or it is off; of a distance element, no power swing.
     pub(super) is_guarded: bool,
+    /// The power swing element that a distance element names sees a swing.
+    pub(super) is_swing: bool,
     /// What all elements say; only of those of earlier ranks is it sure to be of this step.
     pub(super) decisions: &'e [Decision],
     /// Elements that are blocked or off, or have nothing to look at that they can trust; as decisions.

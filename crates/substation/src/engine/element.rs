@@ -192,7 +192,7 @@ impl Running {
                 element.update(now, measured(&both).map(|m| (&m.bay, m.recent.as_ref())))
             }
             Kind::Distance(element) => {
-                element.update(now, measured(&both).map(|m| m.recent.as_ref()))
+                element.update(now, measured(&both).map(|m| m.recent.as_ref()), context.is_swing)
             }
             Kind::FuseFailure(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::PowerSwing(element) => element.update(now, measured(&both).map(|m| &m.bay)),

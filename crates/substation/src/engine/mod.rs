@@ -68,6 +68,8 @@ pub struct Engine {
     blind: Vec<bool>,
     /// Elements that block each element.
     guards: Vec<Vec<usize>>,
+    /// The same, of power swing elements that distance elements name.
+    swings: Vec<Vec<usize>>,
     /// Elements that block others now.
     guarding: Vec<bool>,
     decisions: Vec<Decision>,
@@ -103,9 +105,13 @@ impl Engine {
             .collect();
         let (groups, elements) = Groups::new(protection);
         let find = |name: &str| place(&protection.elements, name);
+        let named = |element: &Element, swings: bool| {
+            let guards =
+                element.guards.iter().filter(|name| is_swing(element, name, protection) == swings);
+            guards.filter_map(|name| find(name)).collect::<Vec<_>>()
+        };
         let guards = |(name, element): (&String, &Element)| {
-            let named = element.guards.iter().filter_map(|name| find(name));
-            named.chain(blocked_by_cycles(name, protection)).collect()
+            named(element, false).into_iter().chain(blocked_by_cycles(name, protection)).collect()
         };
         let rows = &protection.trips.elements_by_breaker;
         let breakers = rows.len();
@@ -117,6 +123,7 @@ impl Engine {
             blind: vec![true; elements.len()],
             guarding: vec![false; elements.len()],
             guards: protection.elements.iter().map(guards).collect(),
+            swings: protection.elements.values().map(|element| named(element, true)).collect(),
             ordered: vec![false; breakers],
             decisions: vec![Decision::NONE; elements.len()],
             all_poles: vec![false; breakers],
@@ -264,9 +271,11 @@ impl Engine {
             let inputs = &self.inputs[index];
             let is_guarded = self.groups.is_blind(index)
                 || self.guards[index].iter().any(|guard| self.guarding[*guard]);
+            let is_swing = self.swings[index].iter().any(|guard| self.guarding[*guard]);
             let context = Context {
                 inputs,
                 is_guarded,
+                is_swing,
                 decisions: &self.decisions,
                 blind: &self.blind,
                 tripped: &self.tripped,
@@ -282,7 +291,8 @@ impl Engine {
                 self.changes.push(Change::Reclosing(index, state, shot));
             }
             self.seeing[index] = !self.groups.is_off(index) && element.sees(&self.streams);
-            self.blind[index] = is_guarded || inputs.is(Input::Block) || !self.seeing[index];
+            let is_blocked = is_guarded || is_swing || inputs.is(Input::Block);
+            self.blind[index] = is_blocked || !self.seeing[index];
             self.guarding[index] = match element.cycle() {
                 Some(cycle) => cycle.blocks(),
                 None => rank == Rank::Guard && new.operate,
@@ -318,6 +328,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// Whether a guard of an element tells it of power swings, in which it looks for some faults still.
+fn is_swing(element: &Element, guard: &str, protection: &Protection) -> bool {
+    let tells = protection.elements.get(guard).map(|guard| &guard.function);
+    matches!((&element.function, tells), (Function::Distance(_), Some(Function::PowerSwing(_))))
 }
 
 /// Places of the reclosing elements that block this one while a pole is open.

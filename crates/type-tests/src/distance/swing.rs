@@ -40,6 +40,8 @@ struct Case {
     motion: Motion,
     /// Kind, share of the reach, and moment.
     fault: Option<(Kind, f64, f64)>,
+    /// Of each connected phase, in ohm.
+    resistance_ohm: f64,
     seconds: f64,
 }
 
@@ -88,6 +90,7 @@ impl Case {
         let zone = self.zone();
         let fault = self.fault.map(|(kind, share, begin_s)| Fault {
             place: share * 0.8,
+            resistance_ohm: self.resistance_ohm,
             ..zone.fault(kind, 0.0, begin_s)
         });
         let count = (self.seconds * f64::from(zone.rate)) as usize;
@@ -129,7 +132,7 @@ fn unstable() -> Vec<Case> {
                 for from_deg in [0.0, 20.0, 40.0] {
                     let motion = Motion::Slip { hz: way * slip, from_deg: way * from_deg };
                     let seconds = (2.5 / slip).min(5.0);
-                    cases.push(Case { shape, motion, fault: None, seconds });
+                    cases.push(Case { shape, motion, fault: None, resistance_ohm: 0.0, seconds });
                 }
             }
         }
@@ -149,7 +152,13 @@ fn stable() -> Vec<Case> {
                             middle_deg: way * middle_deg,
                             amplitude_deg: way * amplitude_deg,
                         };
-                        cases.push(Case { shape, motion, fault: None, seconds: 3.0 });
+                        cases.push(Case {
+                            shape,
+                            motion,
+                            fault: None,
+                            resistance_ohm: 0.0,
+                            seconds: 3.0,
+                        });
                     }
                 }
             }
@@ -159,17 +168,25 @@ fn stable() -> Vec<Case> {
 }
 
 /// Faults while the machines are so far apart, in degrees, inside the rectangles.
-fn faulted(shares: &[f64]) -> Vec<Case> {
+fn faulted(shares: &[f64], resistances_ohm: &[f64]) -> Vec<Case> {
     let mut cases = Vec::new();
     for shape in SHAPES {
-        for slip in [0.5, 1.0, 2.0] {
+        for slip in [0.3, 0.5, 1.0, 2.0, 3.0] {
             for apart_deg in [130.0, 150.0, 180.0, 210.0, 230.0] {
                 for kind in Kind::ALL {
                     for share in shares.iter().copied() {
                         let begin_s = (apart_deg - 20.0) / 360.0 / slip;
                         let motion = Motion::Slip { hz: slip, from_deg: 20.0 };
                         let fault = Some((kind, share, begin_s));
-                        cases.push(Case { shape, motion, fault, seconds: begin_s + 1.2 });
+                        for resistance_ohm in resistances_ohm.iter().copied() {
+                            cases.push(Case {
+                                shape,
+                                motion,
+                                fault,
+                                resistance_ohm,
+                                seconds: begin_s + 1.2,
+                            });
+                        }
                     }
                 }
             }
@@ -188,7 +205,13 @@ fn together(shares: &[f64]) -> Vec<Case> {
                         let begin_s = 1.0 + f64::from(step) / 8.0 / hz + 0.0023 * f64::from(step);
                         let motion = Motion::Together { hz, deviation_hz };
                         let fault = Some((kind, share, begin_s));
-                        cases.push(Case { shape, motion, fault, seconds: begin_s + 0.2 });
+                        cases.push(Case {
+                            shape,
+                            motion,
+                            fault,
+                            resistance_ohm: 0.0,
+                            seconds: begin_s + 0.2,
+                        });
                     }
                 }
             }
@@ -234,10 +257,12 @@ pub fn section(plan: Plan) -> Section {
     let mut rows = [
         judged("out of step, slip of 0.3 to 3 Hz: restrains"),
         judged("stable swings of 0.3 to 1.5 Hz: restrains"),
-        judged("fault inside during a swing: operates within 1.2 s"),
-        judged("fault at 130 % of the reach during a swing: restrains for 0.1 s"),
+        judged("fault inside (20 to 70 %) during a swing: operates within 1.2 s"),
+        judged("fault beyond (110 and 130 %) or behind during a swing: restrains for 0.3 s"),
         judged("frequency that moves by up to 5 Hz/s: operates inside (10 to 80 %)"),
         judged("frequency that moves: restrains beyond (110 and 120 %) and behind"),
+        judged("unbalanced fault at the terminals during a swing: operates within 1.2 s"),
+        judged("fault of three phases at the terminals during a swing: operates within 1.2 s"),
     ];
     for (row, cases) in rows.iter_mut().zip([unstable(), stable()]) {
         for case in plan.pick(cases) {
@@ -248,19 +273,22 @@ pub fn section(plan: Plan) -> Section {
     let seconds = |what, most| Row::new(what, Bar::AtMost(most, "s")).beside();
     let mut unbalanced = seconds("unbalanced fault during a swing: time", 0.5);
     let mut balanced = seconds("fault of three phases during a swing: time", 0.3);
-    for case in plan.pick(faulted(&[0.2, 0.5, 0.7])) {
+    for case in plan.pick(faulted(&[0.0, 0.2, 0.5, 0.7], &[0.0])) {
         let operates_s = case.operates_s();
         let text = || format!("{case:?}: {operates_s:?} s");
         let is_after = operates_s.is_some_and(|after_s| after_s > 0.0);
+        let is_balanced = matches!(case.fault, Some((Kind::Three | Kind::ThreeEarth, ..)));
+        if matches!(case.fault, Some((_, share, _)) if share == 0.0) {
+            rows[if is_balanced { 7 } else { 6 }].judge(is_after, text);
+            continue;
+        }
         rows[2].judge(is_after, text);
-        let kind = case.fault.map(|(kind, ..)| kind);
-        let is_balanced = matches!(kind, Some(Kind::Three | Kind::ThreeEarth));
         let row = if is_balanced { &mut balanced } else { &mut unbalanced };
         row.measure(operates_s.unwrap_or(f64::INFINITY), text);
     }
-    for case in plan.pick(faulted(&[1.3])) {
+    for case in plan.pick(faulted(&[1.1, 1.3, -0.03, -0.06, -0.2], &[0.0, 2.0])) {
         let operates_s = case.operates_s();
-        let is_right = operates_s.is_none_or(|after_s| after_s > 0.1);
+        let is_right = operates_s.is_none_or(|after_s| after_s > 0.3);
         rows[3].judge(is_right, || format!("{case:?}: {operates_s:?} s"));
     }
     for (row, shares, is_inside) in
@@ -280,7 +308,9 @@ pub fn section(plan: Plan) -> Section {
         what: "Two machines behind 10 ohm each and a line of 10 ohm between them: the swing goes through \
                the middle of a zone of 8 ohm, which `power_swing` (rectangles of 8 by 10 ohm with a band \
                of 5 ohm, crossed in 15 ms at the least) blocks. Faults of all kinds come while the \
-               machines are 130 to 230 degrees apart. Frequency moves when both machines do.",
+               machines are 130 to 230 degrees apart, with a slip of 0.3 to 3 Hz; those outside, at 110 \
+               and 130 % and at 3, 6 and 20 % of the reach behind, bolted and through 2 ohm in each \
+               phase. Frequency moves when both machines do.",
         rows: rows.into_iter().chain([unbalanced, balanced]).collect(),
         pictures: vec![Picture {
             name: "swing",

@@ -1,0 +1,55 @@
+//! The six loops of a fault: two phases, or one and earth. The voltage of a loop is the drop of its current
+//! over the line up to a bolted fault between its phases, whatever flows elsewhere.
+
+use super::PhaseSet;
+use super::complex::Complex;
+use super::recent::Recent;
+
+/// Phases of a loop: one to earth, or two.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Of {
+    Earth(usize),
+    /// From the first to the second.
+    Phases(usize, usize),
+}
+
+/// All loops; a pair stands where the first of its phases does, an earth loop three further.
+pub(super) const LOOPS: [Of; 6] = [
+    Of::Phases(0, 1),
+    Of::Phases(1, 2),
+    Of::Phases(2, 0),
+    Of::Earth(0),
+    Of::Earth(1),
+    Of::Earth(2),
+];
+
+impl Of {
+    /// Its phases, and earth if it closes through it.
+    #[must_use]
+    pub(super) fn phases(self) -> PhaseSet {
+        match self {
+            Self::Earth(phase) => PhaseSet::phase(phase) | PhaseSet::EARTH,
+            Self::Phases(first, second) => PhaseSet::phase(first) | PhaseSet::phase(second),
+        }
+    }
+
+    /// What belongs to the loop of something that each phase has.
+    #[must_use]
+    pub(super) fn of(self, phases: [Complex; 3]) -> Complex {
+        match self {
+            Self::Earth(phase) => phases[phase],
+            Self::Phases(first, second) => phases[first] - phases[second],
+        }
+    }
+
+    /// What the currents of the loop drop over a piece of line ahead of this positive sequence impedance
+    /// and earth factor, in V.
+    #[must_use]
+    pub(super) fn drop(self, recent: &Recent, reach: Complex, earth_factor: Complex) -> Complex {
+        let residual = |of: [Complex; 3]| of.into_iter().sum::<Complex>();
+        let own = recent.drop(reach, self.of(recent.currents), self.of(recent.slopes));
+        let Self::Earth(_) = self else { return own };
+        let mutual = reach * earth_factor;
+        own + recent.drop(mutual, residual(recent.currents), residual(recent.slopes))
+    }
+}

@@ -1,0 +1,286 @@
+//! Faults during a power swing, for a distance element that the swing blocks.
+//!
+//! A swing is balanced and moves: the loops of healthy phases wander through the zone, and no voltage has an
+//! angle to be compared with. A bolted fault stands still: the voltage of its loop is what its currents drop
+//! over the line up to it, whatever swings. So a loop counts here whose voltage, as a share of the drop over
+//! the zone, is a real number within the zone, and rests.
+//!
+//! - In an unbalanced fault, negative and zero sequence say on which side it is and leave one phase, or the
+//!   two others: the swing has neither.
+//! - A fault of three phases is told by its rest alone. A swing that turns rests too, but not on the line,
+//!   where the machines are in opposition and fall out of step; a slow one that passes there is near each
+//!   place for as long as near the one before, and a fault for ten times as long.
+//!
+//! Price: some periods, and no resistance to speak of; a fault through a large one waits for the swing's end.
+
+use std::time::Duration;
+
+use iec61850::SampleTime;
+
+use super::PhaseSet;
+use super::complex::Complex;
+use super::direction::{REVERSE_SHARE, Way, negative_sequence_way};
+use super::loops::{LOOPS, Of};
+use super::recent::{Before, Recent};
+use super::symmetrical::Sequence;
+
+/// Share of the zero in the negative sequence current from which a fault is to earth.
+const EARTH_SHARE_MIN: f64 = 0.15;
+/// Share of the drop over the zone from which the voltage of three phases says on which side a fault is; below
+/// it does what the fault adds, so many periods after an inception while before it is still what would be now.
+const SURE_SHARE: f64 = 0.04;
+const FRESH_PERIODS: f64 = 1.5;
+/// Share of the zone by which a loop may be off the line, and lie behind although the fault is ahead.
+const OFF_LINE_MAX: f64 = 0.2;
+/// The same of three phases, which nothing else tells from a swing.
+const BALANCED_OFF_MAX: f64 = 0.1;
+const BEHIND_MAX: f64 = 0.1;
+/// Least sine of the angle between the drop over the zone and the negative sequence of a loop.
+const ACROSS_MIN: f64 = 0.2;
+/// A move below this share of the zone is none, and how long a loop must stand still.
+const STILL_SHARE_MAX: f64 = 0.04;
+const STILL_TIME: Duration = Duration::from_millis(40);
+/// The same where nothing is unbalanced, and how many times as long as the step before.
+const BALANCED_TIME: Duration = Duration::from_millis(100);
+const BALANCED_STEPS: u32 = 5;
+
+/// The zone in which faults are looked for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Zone {
+    /// Positive sequence impedance of the protected piece of line, in ohm.
+    pub(super) reach: Complex,
+    /// `(Z0 - Z1) / (3 Z1)` of the line.
+    pub(super) earth_factor: Complex,
+    /// On which side of the relay it looks for faults.
+    pub(super) way: Way,
+    /// How far it reaches along the axis of resistances, in ohm.
+    pub(super) resistance_ohm: f64,
+    /// Current of a loop below which it is not looked at, in A.
+    pub(super) current_a_min: f64,
+}
+
+/// Where the loops stand, in a swing.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct SwingFault {
+    /// Loops that stand in the zone, in the order of `LOOPS`.
+    loops: [Option<Rest>; 6],
+    /// The positive sequence, anywhere.
+    balanced: Option<Rest>,
+}
+
+/// Something that stands still.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Rest {
+    since: SampleTime,
+    /// As a share of the zone.
+    at: Complex,
+    /// How long it was near the place before.
+    step: Duration,
+    /// Whether the zone looks that way, where a voltage is too low to say.
+    is_ahead: bool,
+}
+
+impl Rest {
+    /// What has become of it, now that it is there.
+    fn followed(old: Option<Self>, now: SampleTime, at: Complex) -> Self {
+        match old {
+            Some(rest) if (at - rest.at).norm() <= STILL_SHARE_MAX => rest,
+            _ => {
+                let step = old.map_or(Duration::ZERO, |rest| now.since(rest.since));
+                Self { since: now, at, step, is_ahead: false }
+            }
+        }
+    }
+}
+
+impl SwingFault {
+    /// Phases of the fault in the zone, once it was seen for long enough.
+    pub(super) fn update(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> PhaseSet {
+        let way = negative_sequence_way(recent, zone.reach);
+        let is_balanced = self.rests_balanced(now, recent, zone) && way.is_none();
+        let is_ahead = way == Some(zone.way);
+        let of_fault = if is_ahead { loops(recent, zone) } else { [false; 6] };
+        let mut phases = if is_balanced { PhaseSet::ALL } else { PhaseSet::NONE };
+        for (index, each) in LOOPS.into_iter().enumerate() {
+            let at = of_fault[index].then(|| place(each, recent, zone)).flatten();
+            let old = self.loops[index].take();
+            self.loops[index] = at.map(|at| Rest::followed(old, now, at));
+            if self.loops[index].is_some_and(|rest| now.since(rest.since) >= STILL_TIME) {
+                phases = phases | each.phases();
+            }
+        }
+        phases
+    }
+
+    /// Whether the positive sequence rests in the zone.
+    fn rests_balanced(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> bool {
+        let positive = |of: [Complex; 3]| Sequence::of(of).positive;
+        let current = positive(recent.slopes);
+        if current.norm() < zone.current_a_min {
+            self.balanced = None;
+            return false;
+        }
+        let dropped = recent.drop(zone.reach, positive(recent.currents), current) * sign(zone);
+        let at = positive(recent.voltages) / dropped;
+        let mut rest = Rest::followed(self.balanced, now, at);
+        if at.re.abs() > SURE_SHARE {
+            rest.is_ahead = at.re > 0.0;
+        } else if recent.age < FRESH_PERIODS {
+            rest.is_ahead = added_is_ahead(recent, zone);
+        }
+        self.balanced = Some(rest);
+        let off_max = BALANCED_OFF_MAX.min(resistance_share(zone));
+        let least = BALANCED_TIME.max(rest.step * BALANCED_STEPS);
+        rest.is_ahead && at.re <= 1.0 && at.im.abs() <= off_max && now.since(rest.since) >= least
+    }
+}
+
+/// Whether what the fault adds comes from the zone's side: the positive sequence voltage that it takes away
+/// is what its own current drops over the source behind the relay, and over line and far source for one behind.
+fn added_is_ahead(recent: &Recent, zone: &Zone) -> bool {
+    let Some(Before { voltage: Some(before), currents }) = recent.before else { return false };
+    let positive = |of: [Complex; 3]| Sequence::of(of).positive;
+    let added = positive(recent.slopes) - positive(currents);
+    let dropped = recent.drop(zone.reach, added, added);
+    let share = (positive(recent.voltages) - before) / dropped;
+    (share.re < REVERSE_SHARE) == (zone.way == Way::Forward)
+}
+
+/// Loops that an unbalanced fault may be in, by what the swing has not.
+fn loops(recent: &Recent, zone: &Zone) -> [bool; 6] {
+    let Sequence { negative, zero, .. } = Sequence::of(recent.slopes);
+    let is_to_earth = zero.norm() > EARTH_SHARE_MIN * negative.norm();
+    let of_phases = Sequence { negative, ..Sequence::default() }.phases();
+    let along = of_phases.map(|of_phase| (zero * of_phase.conj()).re);
+    let nearest = (0..3).max_by(|one, other| along[*one].total_cmp(&along[*other]));
+    let phase = nearest.unwrap_or_default();
+    LOOPS.map(|each| {
+        let carries = each.of(recent.slopes).norm() > zone.current_a_min;
+        carries
+            && match each {
+                Of::Earth(one) => is_to_earth && one == phase,
+                Of::Phases(first, second) => !is_to_earth || (first != phase && second != phase),
+            }
+    })
+}
+
+fn sign(zone: &Zone) -> f64 {
+    if zone.way == Way::Forward { 1.0 } else { -1.0 }
+}
+
+/// The drop over the zone of the currents of a loop.
+fn drop(each: Of, recent: &Recent, zone: &Zone) -> Complex {
+    each.drop(recent, zone.reach, zone.earth_factor) * sign(zone)
+}
+
+/// Where a loop has its fault, as a share of the zone, if in it: where what is left of its voltage is in phase
+/// with the negative sequence current of the loop, as what a resistance drops.
+fn place(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
+    let dropped = drop(each, recent, zone);
+    let negative = Sequence::of(recent.slopes).negative;
+    let fed = each.of(Sequence { negative, ..Sequence::default() }.phases());
+    let across = |of: Complex| (of * fed.conj()).im / fed.norm();
+    // Where both are in phase, a resistance looks like a piece of line.
+    if across(dropped).abs() < ACROSS_MIN * dropped.norm() {
+        return None;
+    }
+    let voltage = each.of(recent.voltages);
+    let at = across(voltage) / across(dropped);
+    let off = (voltage - dropped * at).norm() / dropped.norm();
+    let is_on_line = off <= OFF_LINE_MAX.min(resistance_share(zone));
+    ((-BEHIND_MAX..=1.0).contains(&at) && is_on_line).then(|| voltage / dropped)
+}
+
+/// How far the zone reaches along the resistances, as a share of it.
+fn resistance_share(zone: &Zone) -> f64 {
+    zone.resistance_ohm / zone.reach.norm()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Degrees;
+
+    const LINE: Complex = Complex::new(1.0, 10.0);
+    const FACTOR: Complex = Complex::new(0.7, 0.0);
+
+    fn zone(way: Way) -> Zone {
+        Zone {
+            reach: LINE * 0.8,
+            earth_factor: FACTOR,
+            way,
+            resistance_ohm: f64::INFINITY,
+            current_a_min: 100.0,
+        }
+    }
+
+    /// Two machines so far apart behind 10 ohm each, and on the line between them, at `place`, a fault of
+    /// sequence currents as large as its kind draws: none, phase A to earth, B to C, or all three.
+    fn seen(apart_deg: f64, place: f64, kind: &str) -> Recent {
+        let source = Complex::polar_deg(10.0, 84.0);
+        let (near, far) = (Complex::new(63_500.0, 0.0), Complex::polar_deg(63_500.0, -apart_deg));
+        let swing = (near - far) / (source * 2.0 + LINE);
+        let (left, right) = (source + LINE * place, source + LINE * (1.0 - place));
+        let one = left * right / (left + right);
+        let zero_line = LINE * (FACTOR * 3.0 + 1.0);
+        let (left0, right0) = (source + zero_line * place, source + zero_line * (1.0 - place));
+        let zero = left0 * right0 / (left0 + right0);
+        let at_fault = near - swing * left;
+        let (positive, negative, none) = match kind {
+            "earth" => {
+                let each = at_fault / (one * 2.0 + zero);
+                (each, each, each)
+            }
+            "phases" => (at_fault / (one * 2.0), -at_fault / (one * 2.0), Complex::ZERO),
+            "three" => (at_fault / one, Complex::ZERO, Complex::ZERO),
+            _ => (Complex::ZERO, Complex::ZERO, Complex::ZERO),
+        };
+        let share = right / (left + right);
+        let currents = Sequence {
+            positive: swing + positive * share,
+            negative: negative * share,
+            zero: none * (right0 / (left0 + right0)),
+        };
+        let voltages = Sequence {
+            positive: near - source * currents.positive,
+            negative: -source * currents.negative,
+            zero: -source * currents.zero,
+        };
+        let mut seen = Recent::steady(currents.phases(), voltages.phases(), near);
+        seen.before = None;
+        seen
+    }
+
+    /// The millisecond in which the fault is found, of those that begin 130 degrees apart.
+    fn found(way: Way, slip_hz: f64, place: f64, kind: &str) -> Option<(u64, PhaseSet)> {
+        let mut element = SwingFault::default();
+        // Until they are 330 degrees apart.
+        (0..(555.0 / slip_hz) as u64).find_map(|ms| {
+            let seen = seen(130.0 + 0.36 * slip_hz * ms as f64, place, kind);
+            let now = SampleTime::from_ns(ms * 1_000_000);
+            let phases = element.update(now, &seen, &zone(way));
+            (!phases.is_empty()).then_some((ms, phases))
+        })
+    }
+
+    #[test]
+    fn faults_in_the_zone_are_found_and_neither_swings_nor_faults_beyond_are() {
+        let (a, c) = (PhaseSet::phase(0) | PhaseSet::EARTH, PhaseSet::phase(2));
+        let pair = PhaseSet::phase(1) | c;
+        for slip_hz in [0.5, 1.0, 2.0] {
+            for place in [0.1, 0.4, 0.7] {
+                for (kind, phases) in [("earth", a), ("phases", pair), ("three", PhaseSet::ALL)] {
+                    let (ms, said) = found(Way::Forward, slip_hz, place, kind)
+                        .unwrap_or_else(|| panic!("{kind} at {place}, {slip_hz} Hz"));
+                    assert_eq!(said, phases, "{kind} at {place}, {slip_hz} Hz");
+                    assert!(ms >= if kind == "three" { 100 } else { 40 }, "{kind}: {ms} ms");
+                    assert_eq!(found(Way::Reverse, slip_hz, place, kind), None, "{kind}");
+                }
+            }
+            for kind in ["none", "earth", "phases", "three"] {
+                let beyond = found(Way::Forward, slip_hz, 0.9, kind);
+                assert_eq!(beyond, None, "{kind} beyond, {slip_hz} Hz");
+            }
+        }
+    }
+}
