@@ -60,8 +60,9 @@ CRATES = {
     "report-kit": ["os", "random"],
     "probe": ["os", "terminal", "vtime"],
     "realtime": ["iec61850", "os", "quorum", "terminal"],
+    "ied": ["iec61850", "mms", "protection", "quorum", "realtime", "substation"],
     "relay": [
-        "iec61850", "mms", "quorum", "os", "protection", "random", "realtime", "settings",
+        "ied", "iec61850", "quorum", "os", "protection", "random", "realtime", "settings",
         "substation", "terminal",
     ],
     "runtime": ["os", "terminal", "vtime"],

@@ -1,6 +1,7 @@
 //! What the task tells: the sequence of events, with numbers instead of names.
 
 use iec61850::goose::{Liveness, Refusal};
+use ied::Told;
 use quorum::CommonTime;
 use realtime::blame::{Cause, Evidence};
 use substation::engine::Change;
@@ -28,4 +29,19 @@ pub(crate) enum What {
     GroupWanted(u8, By),
     /// A cycle ended too late.
     Overrun(Cause, Evidence),
+}
+
+impl Event {
+    /// What clients of IEC 61850-8-1 may see of it.
+    pub(crate) const fn told(&self) -> Option<Told> {
+        match self.what {
+            What::Change(change) => Some(Told::Change(change)),
+            What::Value(subscription, entry, value) => {
+                Some(Told::Value(subscription, entry, value))
+            }
+            What::Publisher(..) | What::Refused(..) | What::GroupWanted(..) | What::Overrun(..) => {
+                None
+            }
+        }
+    }
 }

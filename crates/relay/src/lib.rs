@@ -2,7 +2,8 @@
 //! them.
 //!
 //! What a relay decides is in the crates `substation` and `quorum`, without a system call; here are
-//! the sockets and threads round it; clocks, and what keeps a thread in time, are in `realtime`.
+//! the sockets and threads round it; clocks, and what keeps a thread in time, are in `realtime`, and
+//! what clients of IEC 61850-8-1 see of it is in `ied`.
 //! Three threads of a relay may never wait for anything but their next work: the one that receives,
 //! the protection task, and the canary. Whatever may block is done by the thread that started them,
 //! which they reach through queues without locks.
@@ -12,7 +13,6 @@
 //! - `malformed`: what no decoder takes; `refusals`: which refusals are worth a record.
 //! - `publish`, `subscribed`: GOOSE out and in.
 //! - `links`: whether interfaces are still there.
-//! - `ied`: what clients of IEC 61850-8-1 see of a relay.
 //! - `quorum`: nodes of relays that act as one.
 //! - `hostile`: what tests set against them.
 //! - `program`: what its programs do first and last.
@@ -32,7 +32,6 @@ mod goose;
 mod group;
 mod host;
 mod hostile;
-mod ied;
 mod links;
 mod malformed;
 mod measurands;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow};
 use hdrhistogram::Histogram;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+use ied::{Live, Served};
 use os::packet::PacketSocket;
 use realtime::canary;
 use realtime::exchange::{Collector, exchange, histogram, outbox};
@@ -24,7 +25,6 @@ use substation::settings::Relay;
 use crate::control::Control;
 use crate::event::{Event, What};
 use crate::host::{self, scheduling};
-use crate::ied::{Live, Served};
 use crate::links::Watched;
 use crate::metrics;
 use crate::receive::{self, Receiver};
@@ -205,7 +205,7 @@ impl Watch for RelayWatch<'_> {
             let line = records::with_clock(self.names.line(&event), &self.totals.clock);
             self.records.add(line);
             if let Some(served) = &mut self.served {
-                served.change(|live| live.take(&event));
+                served.change(|live| event.told().is_some_and(|told| live.take(event.at, told)));
             }
         }
         self.look_at_recorder(is_last);

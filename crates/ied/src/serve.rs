@@ -38,7 +38,7 @@ const ACCEPTED_MAX: usize = CLIENTS_MAX;
 
 /// The thread that serves clients, as the one that may block knows it, and what that knows of the relay.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub struct Served {
     live: Live,
     /// None when the thread is to end.
     states: Option<SyncSender<Live>>,
@@ -49,7 +49,7 @@ pub(crate) struct Served {
 
 impl Served {
     /// Starts the thread, with the relay as it is now.
-    pub(crate) fn start(relay: &Relay, live: Live, listener: TcpListener) -> Result<Self> {
+    pub fn start(relay: &Relay, live: Live, listener: TcpListener) -> Result<Self> {
         let (server, bindings) = model::server(relay, &live);
         let (states, received) = sync_channel(WAITING_MAX);
         let sockets = Sockets { listener, server, bindings, clients: Vec::new() };
@@ -60,7 +60,7 @@ impl Served {
 
     /// Changes what is known of the relay, and tells it where the change says that clients see it; what
     /// could not be told before is told as well.
-    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Live) -> bool) {
+    pub fn change(&mut self, change: impl FnOnce(&mut Live) -> bool) {
         if change(&mut self.live) || self.is_behind {
             let is_sent = |states: &SyncSender<Live>| states.try_send(self.live.clone()).is_ok();
             self.is_behind = !self.states.as_ref().is_some_and(is_sent);

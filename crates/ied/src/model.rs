@@ -34,11 +34,11 @@ struct Bound {
 
 /// Where the values of a model come from.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Bindings(Vec<Bound>);
+pub(crate) struct Bindings(Vec<Bound>);
 
 impl Bindings {
     /// The values of all data objects, by slot.
-    pub(super) fn values(&self, live: &Live) -> Vec<(usize, Value)> {
+    pub(crate) fn values(&self, live: &Live) -> Vec<(usize, Value)> {
         let mut all = Vec::with_capacity(4 * self.0.len());
         for bound in &self.0 {
             let observed = live.observe(bound.source);
@@ -67,7 +67,7 @@ impl Bindings {
 }
 
 /// A server for a relay, and where its values come from.
-pub(super) fn server(relay: &Relay, live: &Live) -> (Server, Bindings) {
+pub(crate) fn server(relay: &Relay, live: &Live) -> (Server, Bindings) {
     let mut names = Names::default();
     let mut nodes = vec![device_node()];
     for (number, name) in relay.protection.streams.keys().enumerate() {

@@ -17,5 +17,5 @@ mod nodes;
 mod positions;
 mod serve;
 
-pub(crate) use live::Live;
-pub(crate) use serve::Served;
+pub use live::{Live, Told};
+pub use serve::Served;

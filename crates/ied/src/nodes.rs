@@ -8,54 +8,54 @@ use mms::{Node, Trigger, Type};
 
 use super::live::{Source, enumerated};
 
-pub(super) const VENDOR: &str = "Quartercycle";
-pub(super) const REVISION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VENDOR: &str = "Quartercycle";
+pub(crate) const REVISION: &str = env!("CARGO_PKG_VERSION");
 const VISIBLE_255: Type = Type::VisibleString(255);
 const QUALITY: Type = Type::BitString(13);
 const DOUBLE_POINT: Type = Type::BitString(2);
-pub(super) const ENUMERATED: Type = Type::Integer(8);
+pub(crate) const ENUMERATED: Type = Type::Integer(8);
 /// Where the value of a status stands, and that of what a protection function says.
-pub(super) const STATUS: &[&str; 1] = &["stVal"];
-pub(super) const GENERAL: &[&str; 1] = &["general"];
+pub(crate) const STATUS: &[&str; 1] = &["stVal"];
+pub(crate) const GENERAL: &[&str; 1] = &["general"];
 /// `ctlModel`: its status may be read, and nothing may be ordered.
 const STATUS_ONLY: i64 = 0;
 
 /// A data object whose value changes.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Point {
-    pub(super) source: Source,
+pub(crate) struct Point {
+    pub(crate) source: Source,
     /// As `IHPTOC1$ST$Str`; its quality and time stand below it.
-    pub(super) item: String,
+    pub(crate) item: String,
     /// Paths of its values below it, in the order of [`super::live::Observed`].
-    pub(super) values: &'static [&'static str],
+    pub(crate) values: &'static [&'static str],
     /// Where reports find it: with what contains it, such as all phases.
-    pub(super) member: String,
+    pub(crate) member: String,
 }
 
 /// A logical node in the making.
 #[derive(Debug)]
-pub(super) struct LogicalNode {
-    pub(super) name: String,
+pub(crate) struct LogicalNode {
+    pub(crate) name: String,
     /// Data objects by functional constraint.
     parts: Vec<(&'static str, Vec<Node>)>,
-    pub(super) points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
 }
 
 impl LogicalNode {
     /// A node without anything.
-    pub(super) fn bare(name: impl Into<String>) -> Self {
+    pub(crate) fn bare(name: impl Into<String>) -> Self {
         Self { name: name.into(), parts: Vec::new(), points: Vec::new() }
     }
 
     /// A node with its behaviour and name plate.
-    pub(super) fn new(name: impl Into<String>, plate: Vec<Node>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, plate: Vec<Node>) -> Self {
         let mut node = Self::bare(name);
         node.status("Beh", Source::Mode, STATUS, ENUMERATED);
         node.put("DC", Node::structure("NamPlt", plate));
         node
     }
 
-    pub(super) fn put(&mut self, constraint: &'static str, object: Node) {
+    pub(crate) fn put(&mut self, constraint: &'static str, object: Node) {
         match self.parts.iter_mut().find(|(known, _)| *known == constraint) {
             Some((_, objects)) => objects.push(object),
             None => self.parts.push((constraint, vec![object])),
@@ -79,7 +79,7 @@ impl LogicalNode {
     }
 
     /// A status of one value: SPS, ENS ([`STATUS`]), ACT ([`GENERAL`]).
-    pub(super) fn status(
+    pub(crate) fn status(
         &mut self,
         object: &str,
         source: Source,
@@ -94,7 +94,7 @@ impl LogicalNode {
     }
 
     /// What an element sees (ACD). Elements do not say in which direction.
-    pub(super) fn start(&mut self, object: &str, source: Source) {
+    pub(crate) fn start(&mut self, object: &str, source: Source) {
         let unknown = Node::leaf("dirGeneral", ENUMERATED, enumerated(0), Trigger::Data);
         let general = Node::leaf("general", Type::Boolean, Value::Boolean(false), Trigger::Data);
         let mut nodes = vec![general, unknown];
@@ -104,7 +104,7 @@ impl LogicalNode {
     }
 
     /// The position of a switch (DPC).
-    pub(super) fn position(&mut self, source: Source) {
+    pub(crate) fn position(&mut self, source: Source) {
         let between = Value::BitString(vec![0], 6);
         let mut nodes = vec![Node::leaf("stVal", DOUBLE_POINT, between, Trigger::Data)];
         nodes.extend(quality_and_time());
@@ -114,13 +114,13 @@ impl LogicalNode {
     }
 
     /// A data object that could be controlled, and is not.
-    pub(super) fn status_only(&mut self, object: &str) {
+    pub(crate) fn status_only(&mut self, object: &str) {
         let model = Node::leaf("ctlModel", ENUMERATED, enumerated(STATUS_ONLY), Trigger::None);
         self.put("CF", Node::structure(object, vec![model]));
     }
 
     /// A measured value (MV) in a unit of IEC 61850-7-3, annex A.
-    pub(super) fn measured(&mut self, object: &'static str, source: Source, unit: i64) {
+    pub(crate) fn measured(&mut self, object: &'static str, source: Source, unit: i64) {
         let mut nodes = vec![Node::structure("mag", vec![float("f", Trigger::Data)])];
         nodes.extend(quality_and_time());
         self.put("MX", Node::structure(object, nodes));
@@ -129,7 +129,7 @@ impl LogicalNode {
     }
 
     /// Phasors of three phases (WYE).
-    pub(super) fn phasors(&mut self, object: &str, source: impl Fn(usize) -> Source, unit: i64) {
+    pub(crate) fn phasors(&mut self, object: &str, source: impl Fn(usize) -> Source, unit: i64) {
         const PHASES: [&str; 3] = ["phsA", "phsB", "phsC"];
         let phase = |name: &str| {
             let part = |part| Node::structure(part, vec![float("f", Trigger::Data)]);
@@ -149,28 +149,28 @@ impl LogicalNode {
     }
 
     /// A setting that is an amount (ASG), in its unit.
-    pub(super) fn amount(&mut self, object: &str, value: f64, unit: i64) {
+    pub(crate) fn amount(&mut self, object: &str, value: f64, unit: i64) {
         let amount = Node::leaf("f", Type::Float32, Value::Float32(value as f32), Trigger::None);
         self.put("SP", Node::structure(object, vec![Node::structure("setMag", vec![amount])]));
         self.put("CF", Node::structure(object, vec![units(unit)]));
     }
 
     /// A setting that is a time in ms (ING).
-    pub(super) fn delay(&mut self, object: &str, delay: std::time::Duration) {
+    pub(crate) fn delay(&mut self, object: &str, delay: std::time::Duration) {
         let ms = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         let value = Value::Integer(ms, iec61850::wire::Width::Bits32);
         let value = Node::leaf("setVal", Type::Integer(32), value, Trigger::None);
         self.put("SP", Node::structure(object, vec![value]));
     }
 
-    pub(super) fn into_node(self) -> Node {
+    pub(crate) fn into_node(self) -> Node {
         let part = |(name, objects)| Node::structure(name, objects);
         Node::structure(self.name, self.parts.into_iter().map(part).collect())
     }
 }
 
 /// A text that does not change.
-pub(super) fn text(name: &str, text: &str) -> Node {
+pub(crate) fn text(name: &str, text: &str) -> Node {
     // What a visible string may hold, and no more.
     let visible = |letter: &char| matches!(letter, ' '..='~');
     let text = text.chars().filter(visible).take(255).collect();
@@ -178,7 +178,7 @@ pub(super) fn text(name: &str, text: &str) -> Node {
 }
 
 /// Vendor, version and description, as any name plate has them.
-pub(super) fn name_plate(description: &str) -> Vec<Node> {
+pub(crate) fn name_plate(description: &str) -> Vec<Node> {
     vec![text("vendor", VENDOR), text("swRev", REVISION), text("d", description)]
 }
 

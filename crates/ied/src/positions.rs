@@ -9,7 +9,7 @@ use substation::settings::{Entry, Relay};
 
 /// What each value of each subscription last told. Numbers are places in the order of the names.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Positions {
+pub(crate) struct Positions {
     told: Vec<Vec<Told>>,
 }
 
@@ -23,7 +23,7 @@ struct Told {
 
 impl Positions {
     /// What subscriptions of a relay will tell; nothing is known yet.
-    pub(super) fn new(relay: &Relay) -> Self {
+    pub(crate) fn new(relay: &Relay) -> Self {
         let breakers = &relay.protection.trips.elements_by_breaker;
         let place = |name: &String| breakers.keys().position(|known| known == name);
         let told = |entry: &Entry| {
@@ -42,7 +42,7 @@ impl Positions {
     }
 
     /// Takes a value in; the breaker that it tells of.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         subscription: usize,
         entry: usize,
@@ -54,12 +54,12 @@ impl Positions {
     }
 
     /// Whether anybody tells of this breaker.
-    pub(super) fn are_told(&self, breaker: usize) -> bool {
+    pub(crate) fn are_told(&self, breaker: usize) -> bool {
         self.told.iter().flatten().any(|told| told.of.is_some_and(|(of, _)| of == breaker))
     }
 
     /// The open poles of a breaker, while all are known.
-    pub(super) fn open(&self, breaker: usize) -> Option<PhaseSet> {
+    pub(crate) fn open(&self, breaker: usize) -> Option<PhaseSet> {
         let mut contacts = Contacts::default();
         for told in self.told.iter().flatten() {
             if let Some((_, pole)) = told.of.filter(|(of, _)| *of == breaker) {

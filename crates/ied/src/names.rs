@@ -16,11 +16,11 @@ const DEVICE_INSTANCE: &str = "LD0";
 
 /// Names that were given.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeMap<String, u32>);
+pub(crate) struct Names(BTreeMap<String, u32>);
 
 impl Names {
     /// The name of a logical node for what has this name in the settings.
-    pub(super) fn node(&mut self, setting: &str, class: &str) -> String {
+    pub(crate) fn node(&mut self, setting: &str, class: &str) -> String {
         let stem = format!("{}{class}", prefix(setting));
         let instance = self.0.entry(stem.clone()).or_default();
         *instance += 1;
@@ -38,7 +38,7 @@ fn prefix(setting: &str) -> String {
 }
 
 /// The name of the logical device: that of the relay, and its instance.
-pub(super) fn device(relay: &str) -> String {
+pub(crate) fn device(relay: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let name = begun_with_a_letter(relay.chars().map(letter), DEVICE_CHARACTERS_MAX);
     format!("{name}{DEVICE_INSTANCE}")

@@ -13,7 +13,6 @@ use substation::engine::Change;
 use substation::settings::{Mode, Relay};
 
 use super::positions::Positions;
-use crate::event::{Event, What};
 
 /// Something that changes, and since when it is as it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,13 +48,13 @@ struct Breaker {
 
 /// A relay at one moment. Numbers are places in the order of the names.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Live {
+pub struct Live {
     mode: Mode,
     begin: UtcTime,
     /// What stamps of now say of the clock.
-    pub(crate) clock_quality: u8,
+    pub clock_quality: u8,
     /// Whether the host refuses what a relay needs to act in time.
-    pub(crate) is_host_limited: bool,
+    pub is_host_limited: bool,
     /// Whether each stream is valid.
     streams: Vec<Since<bool>>,
     elements: Vec<Element>,
@@ -67,7 +66,7 @@ pub(crate) struct Live {
 
 /// Where the value of a data object comes from; numbers as in [`Live`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Mode,
     Health,
     HostHealth,
@@ -86,15 +85,25 @@ pub(super) enum Source {
 
 /// What a data object says now.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Observed {
-    pub(super) values: Vec<Value>,
-    pub(super) quality: Quality,
-    pub(super) at: UtcTime,
+pub(crate) struct Observed {
+    pub(crate) values: Vec<Value>,
+    pub(crate) quality: Quality,
+    pub(crate) at: UtcTime,
+}
+
+/// What a relay tells of itself.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Told {
+    /// An element, a breaker or a stream is in another state.
+    Change(Change),
+    /// A value that a publisher has sent: number of the subscription, of the entry, and the value,
+    /// `None` where it cannot be trusted.
+    Value(usize, usize, Option<bool>),
 }
 
 impl Live {
     /// A relay that has just begun, by a clock of this quality, and knows nothing.
-    pub(crate) fn new(relay: &Relay, begin: CommonTime, clock_quality: u8) -> Self {
+    pub fn new(relay: &Relay, begin: CommonTime, clock_quality: u8) -> Self {
         let begin = UtcTime::from_realtime_ns(begin.ns(), clock_quality);
         let streams: Vec<&String> = relay.protection.streams.keys().collect();
         let breakers = relay.protection.trips.elements_by_breaker.len();
@@ -122,30 +131,27 @@ impl Live {
         }
     }
 
-    /// Takes an event in; returns whether anything that clients see is other than before.
-    pub(crate) fn take(&mut self, event: &Event) -> bool {
-        let at = self.stamp(event.at);
-        match event.what {
-            What::Change(Change::Start(n, on)) => self.elements[n].start.set(on, at),
-            What::Change(Change::Operate(n, on)) => self.elements[n].operate.set(on, at),
-            What::Change(Change::Trip(n, on)) => self.breakers[n].is_tripped.set(on, at),
-            What::Change(Change::Stream(n, state)) => {
+    /// Takes in what the relay told at a time; returns whether anything that clients see is other than
+    /// before.
+    pub fn take(&mut self, at: CommonTime, told: Told) -> bool {
+        let at = self.stamp(at);
+        match told {
+            Told::Change(Change::Start(n, on)) => self.elements[n].start.set(on, at),
+            Told::Change(Change::Operate(n, on)) => self.elements[n].operate.set(on, at),
+            Told::Change(Change::Trip(n, on)) => self.breakers[n].is_tripped.set(on, at),
+            Told::Change(Change::Stream(n, state)) => {
                 self.streams[n].set(state == State::Valid, at)
             }
-            What::Value(subscription, entry, value) => {
+            Told::Value(subscription, entry, value) => {
                 let concerned = self.positions.take(subscription, entry, value);
                 concerned.is_some_and(|n| self.breakers[n].open.set(self.positions.open(n), at))
             }
-            What::Change(Change::Group(_) | Change::Poles(..) | Change::Reclosing(..))
-            | What::GroupWanted(..)
-            | What::Publisher(..)
-            | What::Refused(..)
-            | What::Overrun(..) => false,
+            Told::Change(Change::Group(_) | Change::Poles(..) | Change::Reclosing(..)) => false,
         }
     }
 
     /// Takes in what was measured of each stream, in the order of their names.
-    pub(crate) fn measure<'m>(
+    pub fn measure<'m>(
         &mut self,
         measured: impl Iterator<Item = &'m Option<Measurands>>,
         at: CommonTime,
@@ -161,12 +167,12 @@ impl Live {
     }
 
     /// Whether a publisher tells the position of a breaker.
-    pub(super) fn has_position(&self, breaker: usize) -> bool {
+    pub(crate) fn has_position(&self, breaker: usize) -> bool {
         self.positions.are_told(breaker)
     }
 
     /// What a data object says.
-    pub(super) fn observe(&self, source: Source) -> Observed {
+    pub(crate) fn observe(&self, source: Source) -> Observed {
         let (values, is_good, at) = match source {
             Source::Mode => (vec![enumerated(self.mode_number())], true, self.begin),
             Source::Health => {
@@ -243,7 +249,7 @@ const fn health(is_well: bool) -> i64 {
     if is_well { 1 } else { 2 }
 }
 
-pub(super) const fn enumerated(number: i64) -> Value {
+pub(crate) const fn enumerated(number: i64) -> Value {
     Value::Integer(number, Width::Bits8)
 }
 
@@ -304,8 +310,8 @@ subscriptions:
         Live::new(&relay, second(1), 0x2a)
     }
 
-    fn take(live: &mut Live, at_s: u64, what: What) -> bool {
-        live.take(&Event { at: second(at_s), what })
+    fn take(live: &mut Live, at_s: u64, told: Told) -> bool {
+        live.take(second(at_s), told)
     }
 
     /// Its first value, quality, and second; each stamp knows the clock that read it.
@@ -320,14 +326,14 @@ subscriptions:
         let mut live = live("on");
         let (start, off, on) = (Source::Start(0), Value::Boolean(false), Value::Boolean(true));
         assert_eq!(seen(&live, start), (off.clone(), INVALID, 1));
-        assert!(take(&mut live, 2, What::Change(Change::Stream(0, State::Valid))));
+        assert!(take(&mut live, 2, Told::Change(Change::Stream(0, State::Valid))));
         assert_eq!(seen(&live, start), (off.clone(), INVALID, 1), "that is another one");
-        assert!(take(&mut live, 3, What::Change(Change::Stream(1, State::Valid))));
+        assert!(take(&mut live, 3, Told::Change(Change::Stream(1, State::Valid))));
         assert_eq!(seen(&live, start), (off.clone(), GOOD, 3));
-        assert!(take(&mut live, 4, What::Change(Change::Start(0, true))));
+        assert!(take(&mut live, 4, Told::Change(Change::Start(0, true))));
         assert_eq!(seen(&live, start), (on, GOOD, 4));
         assert_eq!(seen(&live, Source::Operate(0)), (off, GOOD, 3));
-        assert!(!take(&mut live, 5, What::Change(Change::Start(0, true))), "nothing is new");
+        assert!(!take(&mut live, 5, Told::Change(Change::Start(0, true))), "nothing is new");
     }
 
     #[test]
@@ -336,15 +342,15 @@ subscriptions:
         assert!(live.has_position(1) && !live.has_position(0));
         let position = |bits| Value::BitString(vec![bits], 6);
         assert_eq!(seen(&live, Source::Position(1)), (position(0), INVALID, 1));
-        assert!(take(&mut live, 2, What::Value(0, 1, Some(true))));
+        assert!(take(&mut live, 2, Told::Value(0, 1, Some(true))));
         assert_eq!(seen(&live, Source::Position(1)), (position(0x80), GOOD, 2));
-        assert!(take(&mut live, 3, What::Value(0, 1, Some(false))));
+        assert!(take(&mut live, 3, Told::Value(0, 1, Some(false))));
         assert_eq!(seen(&live, Source::Position(1)), (position(0x40), GOOD, 3));
-        assert!(take(&mut live, 4, What::Value(0, 1, None)));
+        assert!(take(&mut live, 4, Told::Value(0, 1, None)));
         assert_eq!(seen(&live, Source::Position(1)), (position(0), INVALID, 4));
-        assert!(!take(&mut live, 5, What::Value(0, 0, Some(true))), "it is unused");
+        assert!(!take(&mut live, 5, Told::Value(0, 0, Some(true))), "it is unused");
         for (pole, is_closed) in [true, true, false].into_iter().enumerate() {
-            take(&mut live, 6, What::Value(1, pole, Some(is_closed)));
+            take(&mut live, 6, Told::Value(1, pole, Some(is_closed)));
         }
         assert_eq!(seen(&live, Source::Position(2)), (position(0), GOOD, 6), "poles differ");
     }
@@ -367,7 +373,7 @@ subscriptions:
         };
         live.measure([None, Some(measured)].iter(), second(7));
         assert_eq!(seen(&live, power), (Value::Float32(5.0), INVALID, 7));
-        take(&mut live, 8, What::Change(Change::Stream(1, State::Valid)));
+        take(&mut live, 8, Told::Change(Change::Stream(1, State::Valid)));
         assert_eq!(seen(&live, power), (Value::Float32(5.0), GOOD, 8), "its quality changed");
         assert_eq!(seen(&live, Source::Frequency(1)), (zero, INVALID, 8));
     }
@@ -384,8 +390,8 @@ subscriptions:
     fn health_is_that_of_streams_and_host() {
         let mut live = live("on");
         assert_eq!(seen(&live, Source::Health).0, enumerated(2));
-        take(&mut live, 2, What::Change(Change::Stream(0, State::Valid)));
-        take(&mut live, 3, What::Change(Change::Stream(1, State::Valid)));
+        take(&mut live, 2, Told::Change(Change::Stream(0, State::Valid)));
+        take(&mut live, 3, Told::Change(Change::Stream(1, State::Valid)));
         assert_eq!(seen(&live, Source::Health), (enumerated(1), GOOD, 3));
         assert_eq!(seen(&live, Source::HostHealth).0, enumerated(1));
         live.is_host_limited = true;
