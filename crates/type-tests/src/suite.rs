@@ -38,7 +38,7 @@ pub struct Known {
 }
 
 /// What is known to be missed; of two claims whose text begins so, both.
-pub const KNOWN: [Known; 7] = [
+pub const KNOWN: [Known; 8] = [
     Known {
         claim: "from behind to inside in another phase",
         most: 0.57,
@@ -60,6 +60,12 @@ pub const KNOWN: [Known; 7] = [
         most: 0.4,
         why: "No voltage is left to tell ahead from behind, and what the fault adds is not seen where a fast \
               swing changes the currents as much.",
+    },
+    Known {
+        claim: "fault beyond (110 and 130 %) or behind during a swing",
+        most: 0.002,
+        why: "One of three phases close behind, as a fast swing takes the machines into opposition: what the \
+              fault adds points ahead.",
     },
     Known {
         claim: "unbalanced fault during a swing",
