@@ -205,11 +205,11 @@ impl Recording {
                 return;
             }
             let timelines = self.streams.iter().map(|stream| &stream.timeline);
-            let axis = Axis::of(timelines, host_ahead_ns, clock);
+            let axis = Axis::of(timelines, span.begin_ns, host_ahead_ns, clock);
             self.finish(&Span { end_ns: span.end_ns.min(own_ns), ..span }, &axis);
         }
         let mut timelines: Vec<_> = self.streams.iter_mut().map(|s| &mut s.timeline).collect();
-        let moved = timeline::follow(&mut timelines, host_ahead_ns, &mut self.local);
+        let moved = timeline::follow(&mut timelines, (own_ns, host_ahead_ns), &mut self.local);
         self.streams.iter_mut().zip(moved).for_each(|(stream, by)| stream.track.shift(by));
         self.states.forget_before(own_ns.saturating_sub(time::ns(self.before + 2 * LATE)));
     }
