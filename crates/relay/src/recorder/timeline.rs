@@ -217,11 +217,11 @@ pub(super) fn follow(
     let all = timelines.iter().map(|timeline| &**timeline);
     let local_off_ns = local_ahead_ns(all, since_ns).map(off_ns);
     let before = *local;
-    if let (Some(off_ns), Some(local)) = (local_off_ns, local.as_mut())
-        && off_ns.abs() >= FOLLOW_NS
-    {
-        *local = (*local as i64 + off_ns % SECOND_NS).rem_euclid(SECOND_NS) as u64;
-    }
+    // Where nobody shares it, the next stream says anew where the clock stands.
+    *local = local.zip(local_off_ns).map(|(local, off_ns)| {
+        let moved_ns = if off_ns.abs() < FOLLOW_NS { 0 } else { off_ns % SECOND_NS };
+        (local as i64 + moved_ns).rem_euclid(SECOND_NS) as u64
+    });
     let move_one = |timeline: &mut &mut Timeline| {
         let rate = timeline.rate as i64;
         let Some(own_off_ns) = timeline.ahead_ns().map(off_ns) else { return 0 };
@@ -338,6 +338,25 @@ mod tests {
         let third = one.number((at_ns, host_ns), 400, OfLocal, &mut local);
         let fourth = other.number((at_ns + 3 * MS, host_ns), 480, OfLocal, &mut local);
         assert_eq!([third, fourth], [(first + 4080, 0), (second + 4896, 0)]);
+    }
+
+    #[test]
+    fn a_local_clock_that_begins_anew_is_shared_again() {
+        let (mut one, mut other) = (Timeline::new(4000), Timeline::new(4000));
+        let mut local = None;
+        let mut both = |at_ns: u64, smp_cnt| {
+            one.number((at_ns, HOST_NS), smp_cnt, OfLocal, &mut local);
+            other.number((at_ns + 3 * MS, HOST_NS), smp_cnt, OfLocal, &mut local);
+            let shared = [one, other].map(|timeline| (timeline.follows, timeline.offset));
+            follow(&mut [&mut one, &mut other], (at_ns + 3 * MS, HOST_NS), &mut local);
+            (shared, local)
+        };
+        let at = |samples| [(Follows::Local, Some(samples)); 2];
+        assert_eq!(both(SECOND / 4, 400), (at(600), Some(150 * MS)));
+        // The clock has restarted half a second off: nobody is where it was, and then both share it.
+        let (lost, nobody) = both(SECOND / 4 + 250_000, 2400);
+        assert_eq!((lost.map(|each| each.0), nobody), ([Follows::Nothing; 2], None));
+        assert_eq!(both(SECOND / 4 + 500_000, 2401), (at(2601), Some(650_250_000)));
     }
 
     #[test]
