@@ -242,8 +242,9 @@ impl Recording {
                     let (triggers, disturbance) = (&self.triggers, &mut self.disturbance);
                     let states = &mut self.states;
                     self.channels.changes(&event.what, |channel, on| {
-                        let at_ns = states.put(Edge { at_ns, channel, on });
-                        if let Some(trigger) = triggers.get(&channel) {
+                        if let Some(at_ns) = states.put(Edge { at_ns, channel, on })
+                            && let Some(trigger) = triggers.get(&channel)
+                        {
                             disturbance.change(at_ns, *trigger, on);
                         }
                     });

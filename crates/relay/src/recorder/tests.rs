@@ -222,6 +222,25 @@ fn lockouts_and_poles_are_triggers_of_their_own() {
 }
 
 #[test]
+fn a_pole_that_stays_tripped_triggers_no_other_record() {
+    let keys = "before: 100 ms, after: 100 ms, triggers: trip Q0 A";
+    let mut bench = Bench::new(keys, 100);
+    let pole = protection::PhaseSet::phase(0);
+    bench.samples(0..200, 0, Synchronisation::Global);
+    bench.event(202 * MS, Change::Poles(0, pole));
+    bench.samples(200..700, 0, Synchronisation::Global);
+    // Long after, B follows, and leaves again.
+    bench.event(702 * MS, Change::Poles(0, protection::PhaseSet::of([true, true, false])));
+    bench.event(712 * MS, Change::Poles(0, pole));
+    bench.samples(700..1200, 0, Synchronisation::Global);
+    bench.event(1202 * MS, Change::Poles(0, protection::PhaseSet::NONE));
+    bench.event(1203 * MS, Change::Poles(0, pole));
+    bench.samples(1200..1700, 0, Synchronisation::Global);
+    // Of each disturbance one for each rate.
+    assert_eq!(bench.written().len(), 2 * 2);
+}
+
+#[test]
 fn the_report_names_a_file_for_each_rate_that_is_there() {
     let mut bench = Bench::new("before: 100 ms, after: 100 ms", 100);
     bench.samples(0..200, 0, Synchronisation::Global);
