@@ -38,9 +38,9 @@ impl TimeQuality {
 /// A date and time as a configuration has them, in universal time, to the microsecond.
 #[must_use]
 pub fn date_and_time(realtime_ns: u64) -> String {
-    let (seconds, us) = (realtime_ns / 1_000_000_000, realtime_ns % 1_000_000_000 / 1000);
-    let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let us = realtime_ns % 1_000_000_000 / 1000;
+    let (year, month, day) = date(realtime_ns / 1_000_000_000 / 86_400);
+    let (hour, minute, second) = time_of_day(realtime_ns / 1_000_000_000);
     format!("{day:02}/{month:02}/{year:04},{hour:02}:{minute:02}:{second:02}.{us:06}")
 }
 
@@ -58,6 +58,12 @@ pub const fn date(days: u64) -> (u64, u64, u64) {
     let calendar_month = if is_next_year { month - 9 } else { month + 3 };
     let year = era * 400 + year + if is_next_year { 1 } else { 0 };
     (year, calendar_month, day - (153 * month + 2) / 5 + 1)
+}
+
+/// Hour, minute and second of the day at a second since 1970.
+#[must_use]
+pub const fn time_of_day(seconds: u64) -> (u64, u64, u64) {
+    (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
 impl Record {

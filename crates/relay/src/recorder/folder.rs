@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use iec61850::comtrade::date_and_time;
+use iec61850::comtrade::{date, time_of_day};
 use sha2::{Digest as _, Sha256};
 
 /// Ending of a file that is not complete.
@@ -54,12 +54,14 @@ impl Folder {
 
     /// The name of a record whose trigger was then; records of several rates have the rate behind it.
     pub(super) fn name(&self, trigger_ns: u64, rate: Option<u16>) -> String {
-        let text = date_and_time(trigger_ns);
-        let rate = rate.map_or(String::new(), |rate| format!("-{rate}Hz"));
-        // DD/MM/YYYY,hh:mm:ss.uuuuuu
-        let (digits, us) = (text.replace(['/', ':'], ""), &text[20..]);
-        let (day, month, year, time) = (&digits[..2], &digits[2..4], &digits[4..8], &digits[9..15]);
-        format!("{}{year}{month}{day}T{time}_{us}Z{rate}", self.prefix)
+        let (seconds, us) = (trigger_ns / 1_000_000_000, trigger_ns % 1_000_000_000 / 1000);
+        let (year, month, day) = date(seconds / 86_400);
+        let (hour, minute, second) = time_of_day(seconds);
+        let (prefix, rate) =
+            (&self.prefix, rate.map_or(String::new(), |rate| format!("-{rate}Hz")));
+        format!(
+            "{prefix}{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}_{us:06}Z{rate}"
+        )
     }
 
     /// Writes the records of a disturbance, each of them whole or not at all; an error says why one is
@@ -197,6 +199,10 @@ mod tests {
         let folder = Folder::open(&path, "bay/1", 350, 10).expect("it opens");
         let second = |second: u64| folder.name(second * 1_000_000_000 + 1000, None);
         assert_eq!(second(1_582_934_400), "bay_1_f2085d00-20200229T000000_000001Z");
+        assert_eq!(
+            folder.name(1_782_021_845_720_410_999, Some(4800)),
+            "bay_1_f2085d00-20260621T060405_720410Z-4800Hz"
+        );
         fs::write(path.join("bay_1_f2085d00-notes.cfg"), "of somebody else").expect("it writes");
         for each in 1..=5 {
             folder.write(&files(second(each))).expect("it writes");
