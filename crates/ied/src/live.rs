@@ -58,7 +58,7 @@ pub struct Live {
     pub is_host_limited: bool,
     /// Whether each stream is valid.
     streams: Vec<bool>,
-    /// Whether all are.
+    /// Whether all of them are, which is the health of the relay.
     is_well: Since<bool>,
     elements: Vec<Element>,
     breakers: Vec<Breaker>,
