@@ -4,7 +4,7 @@
 //! that is good to a sample, it is the same axis, and the way of the samples to this host is seen in the
 //! record. Where it is not, events are placed by the samples, which then seem to have come at once.
 //! Streams that follow nothing known are placed by their arrival. A stream that has sent nothing since the
-//! record began says nothing of its axis.
+//! record began says nothing of its axis, and the quality of its time is none of the record's.
 
 use iec61850::comtrade::TimeQuality;
 use os::clock::ClockState;
@@ -34,20 +34,22 @@ impl Axis {
         host_ahead_ns: i64,
         clock: &ClockState,
     ) -> Self {
+        let sent = streams.filter(|timeline| timeline.ahead_ns_since(begin_ns).is_some());
         let is_exact = |timeline: &Timeline| timeline.follows == Follows::Universal;
-        let mut exact = streams.clone().filter(|timeline| is_exact(timeline));
-        let exact_ns = exact.find_map(|timeline| timeline.ahead_ns_since(begin_ns));
+        let exact_ns = sent.clone().find(|timeline| is_exact(timeline));
+        let exact_ns = exact_ns.and_then(Timeline::ahead_ns);
         // Samples that disagree with the clock by more than both may be off: it was set meanwhile.
         let off_ns_max = clock.error_us_max.saturating_mul(1000).max(time::ns(JITTER_MAX));
         let was_set = exact_ns.is_some_and(|ns| ns.abs_diff(host_ahead_ns) > off_ns_max);
         let is_kept = clock.is_synchronised && !clock.has_failed && !was_set;
         let fits = |timeline: &Timeline| clock.error_us_max <= timeline.sample_us();
-        let is_within_sample = is_kept && streams.clone().all(fits);
+        let has_samples = sent.clone().next().is_some();
+        let is_within_sample = is_kept && has_samples && sent.clone().all(fits);
         let of_clock = TimeQuality::within_us(clock.error_us_max);
         Self {
             ahead_ns: exact_ns.filter(|_| !is_within_sample).unwrap_or(host_ahead_ns),
-            local_ahead_ns: local_ahead_ns(streams.clone(), begin_ns),
-            quality: match (is_kept, streams.clone().all(is_exact)) {
+            local_ahead_ns: local_ahead_ns(sent.clone(), begin_ns),
+            quality: match (is_kept, sent.clone().all(is_exact)) {
                 (false, _) => TimeQuality::UNRELIABLE,
                 (true, true) if is_within_sample => TimeQuality::LOCKED,
                 (true, true) => of_clock,
@@ -105,6 +107,16 @@ mod tests {
         let lost = ClockState { is_synchronised: false, ..clock(1) };
         let axis = Axis::of([&fast].into_iter(), 0, HOST_NS, &lost);
         assert_eq!(axis.quality, TimeQuality::UNRELIABLE);
+    }
+
+    #[test]
+    fn a_stream_that_never_sent_costs_no_quality_and_without_any_nothing_is_locked() {
+        let (exact, never) = (timeline(Global, 0), Timeline::new(14_400));
+        let quality = |streams: &[&Timeline]| {
+            Axis::of(streams.iter().copied(), 0, HOST_NS, &clock(100)).quality
+        };
+        assert_eq!(quality(&[&never, &exact]), TimeQuality::LOCKED);
+        assert_eq!(quality(&[&never]), TimeQuality::within_us(100));
     }
 
     #[test]
