@@ -240,14 +240,28 @@ fn a_pole_that_stays_tripped_triggers_no_other_record() {
     assert_eq!(bench.written().len(), 2 * 2);
 }
 
-#[test]
-fn the_report_names_a_file_for_each_rate_that_is_there() {
-    let mut bench = Bench::new("before: 100 ms, after: 100 ms", 100);
+/// A disturbance that trips a breaker, from its samples before on.
+fn trip(bench: &mut Bench) {
     bench.samples(0..200, 0, Synchronisation::Global);
     bench.event(202 * MS, Change::Start(I_START, true));
     bench.event(203 * MS, Change::Trip(0, true));
     bench.event(204 * MS, Change::Start(I_START, false));
     bench.samples(200..700, 0, Synchronisation::Global);
+}
+
+#[test]
+fn the_report_names_no_file_that_nobody_takes() {
+    let mut bench = Bench::new("before: 100 ms, after: 100 ms", 100);
+    bench.recording.writer.finish();
+    trip(&mut bench);
+    let report = bench.reports.try_recv().expect("a fault is reported");
+    assert_eq!(report["records"], serde_json::json!([]));
+}
+
+#[test]
+fn the_report_names_a_file_for_each_rate_that_is_there() {
+    let mut bench = Bench::new("before: 100 ms, after: 100 ms", 100);
+    trip(&mut bench);
     let report = bench.reports.try_recv().expect("a fault is reported");
     let named = report["records"].as_array().expect("a list").iter();
     let named: Vec<String> =
