@@ -1,18 +1,19 @@
-//! What is known of a relay now, from the events of its task and its figures; and what an attribute
-//! makes of it: value, quality, time.
-//!
-//! Start, operation and trip have the time of the event. The quality of an element is good while all
-//! its streams are valid. In the mode `test` all has the quality of a test.
+//! What is known of a relay now, from the events of its task and its figures, and since when.
+
+mod observe;
+
+use std::mem::replace;
 
 use iec61850::stream::State;
-use iec61850::wire::{Quality, UtcTime, Value, Width};
-use protection::measurands::{Measurands, Power};
-use protection::{Complex, Degrees, PhaseSet};
+use iec61850::wire::UtcTime;
+use protection::PhaseSet;
+use protection::measurands::Measurands;
 use quorum::CommonTime;
 use substation::engine::Change;
 use substation::settings::{Mode, Relay};
 
 use super::positions::Positions;
+pub(crate) use observe::{Source, enumerated};
 
 /// Something that changes, and since when it is as it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -56,39 +57,14 @@ pub struct Live {
     /// Whether the host refuses what a relay needs to act in time.
     pub is_host_limited: bool,
     /// Whether each stream is valid.
-    streams: Vec<Since<bool>>,
+    streams: Vec<bool>,
+    /// Whether all of them are, which is the health of the relay.
+    is_well: Since<bool>,
     elements: Vec<Element>,
     breakers: Vec<Breaker>,
     /// Of each stream, and when they were measured; none without what can be trusted.
     measurands: Vec<Since<Option<Measurands>>>,
     positions: Positions,
-}
-
-/// Where the value of a data object comes from; numbers as in [`Live`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Source {
-    Mode,
-    Health,
-    HostHealth,
-    /// It speaks for itself.
-    NoProxy,
-    Start(usize),
-    Operate(usize),
-    Trip(usize),
-    Position(usize),
-    Current(usize, usize),
-    Voltage(usize, usize),
-    ActivePower(usize),
-    ReactivePower(usize),
-    Frequency(usize),
-}
-
-/// What a data object says now.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Observed {
-    pub(crate) values: Vec<Value>,
-    pub(crate) quality: Quality,
-    pub(crate) at: UtcTime,
 }
 
 /// What a relay tells of itself.
@@ -114,7 +90,8 @@ impl Live {
             begin,
             clock_quality,
             is_host_limited: false,
-            streams: vec![off; streams.len()],
+            streams: vec![false; streams.len()],
+            is_well: off,
             elements: relay
                 .protection
                 .elements
@@ -140,7 +117,12 @@ impl Live {
             Told::Change(Change::Operate(n, on)) => self.elements[n].operate.set(on, at),
             Told::Change(Change::Trip(n, on)) => self.breakers[n].is_tripped.set(on, at),
             Told::Change(Change::Stream(n, state)) => {
-                self.streams[n].set(state == State::Valid, at)
+                let is_valid = state == State::Valid;
+                let is_other = replace(&mut self.streams[n], is_valid) != is_valid;
+                if is_other {
+                    self.requalify(n, at);
+                }
+                is_other
             }
             Told::Value(subscription, entry, value) => {
                 let concerned = self.positions.take(subscription, entry, value);
@@ -162,6 +144,16 @@ impl Live {
         }
     }
 
+    /// What a stream concerns has another quality since then. No maximum of times says so: a clock may be
+    /// set back.
+    fn requalify(&mut self, stream: usize, at: UtcTime) {
+        self.measurands[stream].at = at;
+        for element in self.elements.iter_mut().filter(|known| known.streams.contains(&stream)) {
+            (element.start.at, element.operate.at) = (at, at);
+        }
+        self.is_well.set(self.streams.iter().all(|is_valid| *is_valid), at);
+    }
+
     const fn stamp(&self, at: CommonTime) -> UtcTime {
         UtcTime::from_realtime_ns(at.ns(), self.clock_quality)
     }
@@ -170,117 +162,14 @@ impl Live {
     pub(crate) fn has_position(&self, breaker: usize) -> bool {
         self.positions.are_told(breaker)
     }
-
-    /// What a data object says.
-    pub(crate) fn observe(&self, source: Source) -> Observed {
-        let (values, is_good, at) = match source {
-            Source::Mode => (vec![enumerated(self.mode_number())], true, self.begin),
-            Source::Health => {
-                let is_well = self.streams.iter().all(|stream| stream.value);
-                let at = self.streams.iter().map(|stream| stream.at).max();
-                (vec![enumerated(health(is_well))], true, at.unwrap_or(self.begin))
-            }
-            Source::HostHealth => {
-                (vec![enumerated(health(!self.is_host_limited))], true, self.begin)
-            }
-            Source::NoProxy => (vec![Value::Boolean(false)], true, self.begin),
-            Source::Start(n) => self.of_element(n, self.elements[n].start),
-            Source::Operate(n) => self.of_element(n, self.elements[n].operate),
-            Source::Trip(n) => {
-                let Since { value, at } = self.breakers[n].is_tripped;
-                (vec![Value::Boolean(value)], true, at)
-            }
-            Source::Position(n) => {
-                let Since { value, at } = self.breakers[n].open;
-                (vec![double_point(value)], value.is_some(), at)
-            }
-            Source::Current(n, phase) => {
-                self.measured(n, |m| m.currents.map(|currents| polar(currents.phases[phase])), 2)
-            }
-            Source::Voltage(n, phase) => {
-                self.measured(n, |m| m.voltages.map(|voltages| polar(voltages.phases[phase])), 2)
-            }
-            Source::ActivePower(n) => {
-                self.measured(n, |m| total(m).map(|power| float(power.active_w())), 1)
-            }
-            Source::ReactivePower(n) => {
-                self.measured(n, |m| total(m).map(|power| float(power.reactive_var())), 1)
-            }
-            Source::Frequency(n) => self.measured(n, |m| m.frequency_hz.map(float), 1),
-        };
-        let validity = if is_good { Quality::GOOD } else { Quality::INVALID };
-        let test = if self.mode == Mode::Test { Quality::TEST } else { Quality::GOOD };
-        Observed { values, quality: Quality(validity.0 | test.0), at }
-    }
-
-    fn of_element(&self, number: usize, known: Since<bool>) -> (Vec<Value>, bool, UtcTime) {
-        let streams = || self.elements[number].streams.iter().map(|place| self.streams[*place]);
-        let is_trusted = streams().all(|stream| stream.value);
-        let at = streams().map(|stream| stream.at).fold(known.at, UtcTime::max);
-        (vec![Value::Boolean(known.value)], is_trusted, at)
-    }
-
-    fn measured(
-        &self,
-        stream: usize,
-        read: impl FnOnce(&Measurands) -> Option<Vec<Value>>,
-        count: usize,
-    ) -> (Vec<Value>, bool, UtcTime) {
-        let Since { value, at } = &self.measurands[stream];
-        let is_valid = self.streams[stream];
-        let at = (*at).max(is_valid.at);
-        match value.as_ref().and_then(read) {
-            Some(values) => (values, is_valid.value, at),
-            None => (vec![Value::Float32(0.0); count], false, at),
-        }
-    }
-
-    /// `Mod` and `Beh` (IEC 61850-7-4, annex A).
-    const fn mode_number(&self) -> i64 {
-        match self.mode {
-            Mode::On => 1,
-            Mode::Test => 3,
-        }
-    }
-}
-
-/// Ok, or a warning (IEC 61850-7-4, `HealthKind`).
-const fn health(is_well: bool) -> i64 {
-    if is_well { 1 } else { 2 }
-}
-
-pub(crate) const fn enumerated(number: i64) -> Value {
-    Value::Integer(number, Width::Bits8)
-}
-
-/// Off, on, or between, also where poles differ (IEC 61850-8-1, clause 8.1.3.7: two bits).
-fn double_point(open: Option<PhaseSet>) -> Value {
-    let bits = match open {
-        Some(PhaseSet::NONE) => 0x80,
-        Some(PhaseSet::ALL) => 0x40,
-        _ => 0,
-    };
-    Value::BitString(vec![bits], 6)
-}
-
-/// The power of all phases together.
-fn total(measurands: &Measurands) -> Option<Power> {
-    measurands.power()?.into_iter().find_map(|(of, power)| (of == "total").then_some(power))
-}
-
-fn polar(phasor: Complex) -> Vec<Value> {
-    vec![Value::Float32(phasor.norm() as f32), Value::Float32(phasor.angle_deg() as f32)]
-}
-
-fn float(value: f64) -> Vec<Value> {
-    vec![Value::Float32(value as f32)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protection::Sequence;
+    use iec61850::wire::{Quality, Value};
     use protection::measurands::Quantities;
+    use protection::{Complex, Sequence};
     use substation::settings;
 
     const TEXT: &str = "
@@ -376,6 +265,23 @@ subscriptions:
         take(&mut live, 8, Told::Change(Change::Stream(1, State::Valid)));
         assert_eq!(seen(&live, power), (Value::Float32(5.0), GOOD, 8), "its quality changed");
         assert_eq!(seen(&live, Source::Frequency(1)), (zero, INVALID, 8));
+    }
+
+    #[test]
+    fn what_happens_after_the_clock_was_set_back_has_the_time_of_then() {
+        let mut live = live("on");
+        for stream in [0, 1] {
+            take(&mut live, 8, Told::Change(Change::Stream(stream, State::Valid)));
+        }
+        assert_eq!(seen(&live, Source::Health).2, 8);
+        take(&mut live, 3, Told::Change(Change::Start(0, true)));
+        assert_eq!(seen(&live, Source::Start(0)), (Value::Boolean(true), GOOD, 3));
+        live.measure([None, None].iter(), second(4));
+        assert_eq!(seen(&live, Source::Frequency(1)).2, 4);
+        take(&mut live, 5, Told::Change(Change::Stream(1, State::Invalid)));
+        for source in [Source::Start(0), Source::Operate(0), Source::Frequency(1), Source::Health] {
+            assert_eq!(seen(&live, source).2, 5, "{source:?}");
+        }
     }
 
     #[test]

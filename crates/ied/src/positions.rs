@@ -24,17 +24,13 @@ struct Told {
 impl Positions {
     /// What subscriptions of a relay will tell; nothing is known yet.
     pub(crate) fn new(relay: &Relay) -> Self {
-        let breakers = &relay.protection.trips.elements_by_breaker;
-        let place = |name: &String| breakers.keys().position(|known| known == name);
         let told = |entry: &Entry| {
-            let of = match entry {
-                Entry::Position(name) => place(name).map(|breaker| (breaker, None)),
-                Entry::PolePosition(name, pole) => {
-                    place(name).map(|breaker| (breaker, Some(*pole)))
-                }
+            let pole = match entry {
+                Entry::Position(_) => Some(None),
+                Entry::PolePosition(_, pole) => Some(Some(*pole)),
                 _ => None,
             };
-            Told { of, is_closed: None }
+            Told { of: relay.protection.place(entry).zip(pole), is_closed: None }
         };
         let subscriptions = relay.subscriptions.values();
         let told = |entries: &Vec<Entry>| entries.iter().map(told).collect();

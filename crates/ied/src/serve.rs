@@ -31,8 +31,10 @@ const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_COUNT: u32 = 3;
 /// What was sent must be acknowledged within so long (RFC 5482): the kernel takes much for a host that
-/// is gone, and asks whether it is there only when there is nothing to send.
-const UNACKNOWLEDGED_MS_MAX: u32 = 20_000;
+/// is gone, and asks whether it is there only when there is nothing to send. It stands above the count of
+/// questions, too (tcp(7), `TCP_USER_TIMEOUT`), so that it is as long as all of them together.
+const UNACKNOWLEDGED_MS_MAX: u32 =
+    KEEP_ALIVE_IDLE.as_millis() as u32 + KEEP_ALIVE_COUNT * KEEP_ALIVE_INTERVAL.as_millis() as u32;
 /// Connections that one look accepts.
 const ACCEPTED_MAX: usize = CLIENTS_MAX;
 
@@ -249,7 +251,13 @@ mod tests {
         let listener = listener();
         let stream = connect(&listener);
         prepare(&stream).expect("options");
-        assert_eq!(sockopt::tcp_user_timeout(&stream).expect("it is there"), UNACKNOWLEDGED_MS_MAX);
         assert!(sockopt::socket_keepalive(&stream).expect("it is there"));
+        // Not before it has let all questions pass unanswered, nor later when there is something to send.
+        let [idle, interval] = [sockopt::tcp_keepidle(&stream), sockopt::tcp_keepintvl(&stream)];
+        let [idle, interval] = [idle, interval].map(|span| span.expect("it is there"));
+        let asked = idle + interval * sockopt::tcp_keepcnt(&stream).expect("it is there");
+        let unacknowledged_ms = sockopt::tcp_user_timeout(&stream).expect("it is there");
+        assert_eq!(Duration::from_millis(unacknowledged_ms.into()), asked);
+        assert_eq!(asked, Duration::from_secs(60));
     }
 }

@@ -300,11 +300,14 @@ impl Server {
         let number = number.checked_sub(1).ok_or(AccessError::Denied)?;
         let held = self.reports.iter().filter(|report| report.owner() == Some(client)).count();
         let report = &mut self.reports[number];
-        if report.owner().is_none() && held >= HELD_MAX {
+        let attribute = Attribute::ALL.get(slot - report.slot).ok_or(AccessError::Denied)?;
+        let mut written = report.clone();
+        written.write(*attribute, data, client, now.own, &self.model)?;
+        // Not all that is written takes a block.
+        if written.owner().is_some() && report.owner().is_none() && held >= HELD_MAX {
             return Err(AccessError::TemporarilyUnavailable);
         }
-        let attribute = Attribute::ALL.get(slot - report.slot).ok_or(AccessError::Denied)?;
-        report.write(*attribute, data, client, now.own, &self.model)?;
+        *report = written;
         self.publish(number);
         Ok(())
     }

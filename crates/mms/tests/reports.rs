@@ -235,16 +235,23 @@ fn what_a_client_chose_does_not_outlive_it() {
 fn one_client_holds_four_blocks_and_leaves_the_others() {
     let mut server = server();
     let greedy = associated(&mut server, at_ms(0));
-    let mut reserve = |client, number: u32, on| {
-        let item = format!("LLN0$RP$urcb{number:02}$Resv");
+    let mut switch = |client, number: u32, attribute, on| {
+        let item = format!("LLN0$RP$urcb{number:02}${attribute}");
         write(&mut server, client, at_ms(0), &item, &Value::Boolean(on))
     };
+    let mut reserve = |client, number, on| switch(client, number, "Resv", on);
     let taken: Vec<_> = (1..=6).map(|number| reserve(greedy, number, true)).collect();
     let refused = Err(TEMPORARILY_UNAVAILABLE);
     assert_eq!(taken, [Ok(()), Ok(()), Ok(()), Ok(()), refused, refused]);
     reserve(greedy, 2, false).unwrap();
     reserve(greedy, 6, true).unwrap();
     assert_eq!(reserve(greedy, 5, true), refused);
+    // What takes no block may be written: clients do so before they begin.
+    assert_eq!(reserve(greedy, 5, false), Ok(()));
+    assert_eq!(switch(greedy, 5, "RptEna", false), Ok(()));
+    assert_eq!(switch(greedy, 5, "RptEna", true), refused);
+    let other = associated(&mut server, at_ms(0));
+    write(&mut server, other, at_ms(0), "LLN0$RP$urcb05$Resv", &Value::Boolean(true)).unwrap();
 }
 
 #[test]

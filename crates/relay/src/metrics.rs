@@ -52,7 +52,7 @@ const FAMILIES: &[Family] = &[
     (
         "disturbance_records_total",
         "counter",
-        "Disturbance records, by what became of them: written or lost.",
+        "Records of disturbances (of all rates: one each), by what became of them: written or lost.",
     ),
     (
         "recorder_missed_total",

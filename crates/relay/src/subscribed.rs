@@ -38,17 +38,7 @@ pub(crate) enum Order {
 
 impl Subscribed {
     pub(crate) fn of(relay: &Relay) -> Vec<Self> {
-        let breakers = &relay.protection.trips.elements_by_breaker;
-        let place = |entry: &Entry| match entry {
-            Entry::Input(_, name) | Entry::InitiatePole(name, _) => {
-                relay.protection.elements.keys().position(|known| known == name)
-            }
-            Entry::Trip(name)
-            | Entry::Reset(name)
-            | Entry::Position(name)
-            | Entry::PolePosition(name, _) => breakers.keys().position(|known| known == name),
-            Entry::Group(_) | Entry::Quality(_) | Entry::Unused => None,
-        };
+        let place = |entry: &Entry| relay.protection.place(entry);
         let subscriptions = relay.subscriptions.values();
         subscriptions
             .map(|subscription| Self {

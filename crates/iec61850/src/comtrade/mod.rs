@@ -19,7 +19,7 @@ pub use configuration::{Analog, Configuration, Digital, Encoding, Rate, Revision
 pub use data::Record;
 pub use resample::{evenly, resample};
 pub use sections::resample_sections;
-pub use write::{TimeQuality, date, date_and_time};
+pub use write::{TimeQuality, date, date_and_time, time_of_day};
 
 use std::fmt;
 

@@ -3,12 +3,19 @@
 //!
 //! The numbers of a channel are its values by `factor` and `offset`, rounded; values beyond what the
 //! encoding holds become its limit, and those that are no numbers are missing. Names lose the commas
-//! and line ends that the format cannot hold.
+//! and line ends that the format cannot hold, and their middle where they are longer than it allows.
 
 use std::fmt::Write as _;
 
 use super::configuration::{Analog, Configuration, Encoding};
 use super::data::Record;
+
+/// Letters that the fields of texts may have (IEEE C37.111-2013, clause 7.4): of station, recorder and
+/// circuit component, of channels, phases and units.
+const TEXT_MAX: usize = 64;
+const CHANNEL_MAX: usize = 128;
+const PHASE_MAX: usize = 2;
+const UNIT_MAX: usize = 32;
 
 /// What the time of a record is worth: `tmq_code`, as IEEE C37.118 has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,9 +45,9 @@ impl TimeQuality {
 /// A date and time as a configuration has them, in universal time, to the microsecond.
 #[must_use]
 pub fn date_and_time(realtime_ns: u64) -> String {
-    let (seconds, us) = (realtime_ns / 1_000_000_000, realtime_ns % 1_000_000_000 / 1000);
-    let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let us = realtime_ns % 1_000_000_000 / 1000;
+    let (year, month, day) = date(realtime_ns / 1_000_000_000 / 86_400);
+    let (hour, minute, second) = time_of_day(realtime_ns / 1_000_000_000);
     format!("{day:02}/{month:02}/{year:04},{hour:02}:{minute:02}:{second:02}.{us:06}")
 }
 
@@ -58,6 +65,12 @@ pub const fn date(days: u64) -> (u64, u64, u64) {
     let calendar_month = if is_next_year { month - 9 } else { month + 3 };
     let year = era * 400 + year + if is_next_year { 1 } else { 0 };
     (year, calendar_month, day - (153 * month + 2) / 5 + 1)
+}
+
+/// Hour, minute and second of the day at a second since 1970.
+#[must_use]
+pub const fn time_of_day(seconds: u64) -> (u64, u64, u64) {
+    (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
 impl Record {
@@ -138,13 +151,14 @@ impl Configuration {
     fn write(&self, quality: TimeQuality) -> String {
         let (analog, digital) = (self.analog.len(), self.digital.len());
         let mut lines = vec![
-            format!("{},{},2013", clean(&self.station), clean(&self.recorder)),
+            format!("{},{},2013", clean(&self.station, TEXT_MAX), clean(&self.recorder, TEXT_MAX)),
             format!("{},{analog}A,{digital}D", analog + digital),
         ];
         let channels = self.analog.iter().zip(1..);
         lines.extend(channels.map(|(channel, number)| line(channel, number, self.encoding)));
         lines.extend(self.digital.iter().zip(1..).map(|(channel, number)| {
-            let (name, component) = (clean(&channel.name), clean(&channel.component));
+            let name = clean(&channel.name, CHANNEL_MAX);
+            let component = clean(&channel.component, TEXT_MAX);
             format!("{number},{name},,{component},{}", u8::from(channel.normal))
         }));
         lines.push(self.frequency_hz.to_string());
@@ -170,7 +184,8 @@ impl Configuration {
 fn line(channel: &Analog, number: usize, encoding: Encoding) -> String {
     let Analog { name, phase, component, unit, factor, offset, skew_us, ratio, is_primary } =
         channel;
-    let [name, phase, component, unit] = [name, phase, component, unit].map(|text| clean(text));
+    let (name, phase) = (clean(name, CHANNEL_MAX), clean(phase, PHASE_MAX));
+    let (component, unit) = (clean(component, TEXT_MAX), clean(unit, UNIT_MAX));
     let (min, max) = limits(encoding);
     let limits = match encoding {
         Encoding::Float32 => format!("{min:e},{max:e}"),
@@ -192,11 +207,19 @@ fn limits(encoding: Encoding) -> (f64, f64) {
     }
 }
 
-/// A text without what separates fields and lines.
-fn clean(text: &str) -> String {
+/// A text without what separates fields and lines, and no longer than its field. What is too long keeps
+/// its begin and its end, which tells channels of one stream apart.
+fn clean(text: &str, letters_max: usize) -> String {
     let kept =
         text.chars().map(|letter| if letter == ',' || letter.is_control() { ' ' } else { letter });
-    kept.collect::<String>().trim().to_owned()
+    let kept: String = kept.collect();
+    let letters: Vec<char> = kept.trim().chars().collect();
+    if letters.len() <= letters_max {
+        return letters.into_iter().collect();
+    }
+    let end = letters_max / 2;
+    let begin = &letters[..letters_max - end - 1];
+    begin.iter().chain(&['~']).chain(&letters[letters.len() - end..]).collect()
 }
 
 #[cfg(test)]
@@ -312,6 +335,23 @@ mod tests {
             assert_eq!(read.analog[0][0], max, "{encoding:?}");
             assert!(configuration.ends_with("\r\n0,0\r\nF,3\r\n"), "{configuration}");
         }
+    }
+
+    #[test]
+    fn names_that_are_too_long_lose_their_middle() {
+        let long = format!("{}ä IA", "x".repeat(300));
+        let mut record = record(Encoding::Ascii, &[(long.clone(), 1.0, vec![Some(1)])], &[], 1);
+        let Configuration { station, recorder, analog, .. } = &mut record.configuration;
+        (*station, *recorder) = (long.clone(), "bay".repeat(30));
+        (analog[0].component, analog[0].unit) = (long.clone(), long);
+        let (configuration, data) = record.write(TimeQuality::LOCKED);
+        let read = Record::parse(&configuration, &data).unwrap().configuration;
+        let channel = &read.analog[0];
+        let texts =
+            [&read.station, &read.recorder, &channel.name, &channel.component, &channel.unit];
+        assert_eq!(texts.map(|text| text.chars().count()), [64, 64, 128, 64, 32]);
+        assert_eq!(channel.unit, format!("{}~{}ä IA", "x".repeat(15), "x".repeat(12)));
+        assert_eq!(clean(&"x".repeat(64), 64), "x".repeat(64));
     }
 
     #[test]

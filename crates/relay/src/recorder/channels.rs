@@ -2,6 +2,7 @@
 //! reclosing, setting groups, and what other devices say; and what they were when.
 
 use std::collections::VecDeque;
+use std::mem::replace;
 use std::ops::Range;
 
 use iec61850::comtrade::Digital;
@@ -135,7 +136,7 @@ impl Channels {
         }
     }
 
-    /// Tells which channels an event changes, and to what.
+    /// Tells of which channels an event is, and what they are now.
     pub(super) fn changes(&self, what: &What, mut tell: impl FnMut(usize, bool)) {
         let mut signal = |kind, place, on| {
             if let Some(channel) = self.of_signal(kind, place) {
@@ -201,29 +202,35 @@ pub(super) struct Edge {
 pub(super) struct States {
     /// Before the first edge.
     before: Vec<bool>,
+    /// After the last one.
+    now: Vec<bool>,
     edges: VecDeque<Edge>,
 }
 
 impl States {
     /// States that are these before the first edge.
-    pub(super) const fn new(before: Vec<bool>) -> Self {
-        Self { before, edges: VecDeque::new() }
+    pub(super) fn new(before: Vec<bool>) -> Self {
+        Self { now: before.clone(), before, edges: VecDeque::new() }
     }
 
     /// The same, with the times that others have for those of the edges; they go up as well.
     pub(super) fn at_times(&self, time_ns: impl Fn(u64) -> u64) -> Self {
         let edges = self.edges.iter().map(|edge| Edge { at_ns: time_ns(edge.at_ns), ..*edge });
-        Self { before: self.before.clone(), edges: edges.collect() }
+        Self { before: self.before.clone(), now: self.now.clone(), edges: edges.collect() }
     }
 
-    /// Takes an edge in, none before the last one; answers when it is.
-    pub(super) fn put(&mut self, edge: Edge) -> u64 {
+    /// Takes an edge in, none before the last one; answers when it is. An event may tell what has not
+    /// changed, as that of poles tells all of them: that is no edge.
+    pub(super) fn put(&mut self, edge: Edge) -> Option<u64> {
+        if replace(&mut self.now[edge.channel], edge.on) == edge.on {
+            return None;
+        }
         let at_ns = self.edges.back().map_or(edge.at_ns, |last| last.at_ns.max(edge.at_ns));
         self.edges.push_back(Edge { at_ns, ..edge });
         while self.edges.len() > CHANGES_MAX {
             self.forget_first();
         }
-        at_ns
+        Some(at_ns)
     }
 
     pub(super) fn forget_before(&mut self, at_ns: u64) {
@@ -328,7 +335,12 @@ mod tests {
     fn states_are_those_of_the_last_edge_also_of_one_that_is_forgotten() {
         let mut states = States::new(vec![false; 2]);
         for (at_ns, channel, on) in [(10, 0, true), (20, 1, true), (30, 0, false)] {
-            states.put(Edge { at_ns, channel, on });
+            assert_eq!(states.put(Edge { at_ns, channel, on }), Some(at_ns));
+            assert_eq!(
+                states.put(Edge { at_ns: at_ns + 1, channel, on }),
+                None,
+                "it is so already"
+            );
         }
         let expected = [[false, true, true, false], [false, false, true, true]];
         assert_eq!(states.at([5, 10, 20, 31].into_iter()), expected);

@@ -1,15 +1,19 @@
 //! The folder of records, written by a thread of its own: a disk that is slow keeps that thread alone.
 //!
-//! A record appears under its name when it is complete and on the disk: it is written under another
+//! A record is what is kept of one disturbance: a pair of files, or one for each rate of its streams. It is
+//! counted once, and removed with all its pairs.
+//!
+//! A pair appears under its name when it is complete and on the disk: it is written under another
 //! name, synchronised and renamed, the data before the configuration, because who looks for records looks
 //! for configurations. What a relay that was killed has left of one is removed at the next start. The
 //! oldest records make room for new ones; a new one for which there is none at all removes nothing.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use iec61850::comtrade::date_and_time;
+use iec61850::comtrade::{date, time_of_day};
 use sha2::{Digest as _, Sha256};
 
 /// Ending of a file that is not complete.
@@ -17,7 +21,7 @@ const PART: &str = "part";
 /// Letters of a relay's name in those of files, which may have 255 with all that is behind it.
 const NAME_MAX: usize = 64;
 
-/// A record before it is in the folder.
+/// A pair of files before it is in the folder.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Files {
     /// The name of both files without what comes behind the last dot.
@@ -52,21 +56,23 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The name of a record whose trigger was then; records of several rates have the rate behind it.
+    /// The name of a pair whose trigger was then; where there are several rates, it has its own behind it.
     pub(super) fn name(&self, trigger_ns: u64, rate: Option<u16>) -> String {
-        let text = date_and_time(trigger_ns);
-        let rate = rate.map_or(String::new(), |rate| format!("-{rate}Hz"));
-        // DD/MM/YYYY,hh:mm:ss.uuuuuu
-        let (digits, us) = (text.replace(['/', ':'], ""), &text[20..]);
-        let (day, month, year, time) = (&digits[..2], &digits[2..4], &digits[4..8], &digits[9..15]);
-        format!("{}{year}{month}{day}T{time}_{us}Z{rate}", self.prefix)
+        let (seconds, us) = (trigger_ns / 1_000_000_000, trigger_ns % 1_000_000_000 / 1000);
+        let (year, month, day) = date(seconds / 86_400);
+        let (hour, minute, second) = time_of_day(seconds);
+        let (day, time) =
+            (year * 10_000 + month * 100 + day, hour * 10_000 + minute * 100 + second);
+        let (prefix, rate) =
+            (&self.prefix, rate.map_or(String::new(), |rate| format!("-{rate}Hz")));
+        format!("{prefix}{day:08}T{time:06}_{us:06}Z{rate}")
     }
 
-    /// Writes the records of a disturbance, each of them whole or not at all; an error says why one is
-    /// not there, and what to do.
-    pub(super) fn write(&self, records: &[Files]) -> Result<(), String> {
+    /// Writes the pairs of a record, each of them whole or not at all; an error says why one is not
+    /// there, and what to do.
+    pub(super) fn write(&self, pairs: &[Files]) -> Result<(), String> {
         let octets: usize =
-            records.iter().map(|files| files.configuration.len() + files.data.len()).sum();
+            pairs.iter().map(|files| files.configuration.len() + files.data.len()).sum();
         if octets as u64 > self.octets_max {
             let max = self.octets_max;
             return Err(format!(
@@ -74,10 +80,10 @@ impl Folder {
                  `size_max`, or a shorter `length_max`; older records stay"
             ));
         }
-        self.make_room(octets as u64, records.len());
+        self.make_room(octets as u64);
         // One that fails keeps none of the others from the disk.
         let mut failures: Vec<io::Error> =
-            records.iter().filter_map(|files| self.write_one(files).err()).collect();
+            pairs.iter().filter_map(|files| self.write_one(files).err()).collect();
         failures.pop().map_or(Ok(()), |error| {
             Err(format!("{error}: free disk space, or give another `folder`; all else goes on"))
         })
@@ -104,31 +110,35 @@ impl Folder {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Removes the oldest records, until this many more and this many octets fit.
-    fn make_room(&self, octets: u64, more: usize) {
-        let mut records: Vec<String> = self.names().unwrap_or_default();
-        records.retain_mut(|name| {
-            let is_record = name.ends_with(".cfg");
-            name.truncate(name.len() - if is_record { 4 } else { 0 });
-            is_record
-        });
+    /// Removes the oldest records, until one more of this many octets fits.
+    fn make_room(&self, octets: u64) {
         // Names begin with the time.
-        records.sort();
-        let size = |name: &String| -> u64 {
-            let of = |ending| self.at(name, ending).metadata().map_or(0, |about| about.len());
+        let mut records = BTreeMap::<&str, Vec<&str>>::new();
+        let names = self.names().unwrap_or_default();
+        for pair in names.iter().filter_map(|name| name.strip_suffix(".cfg")) {
+            records.entry(self.without_rate(pair)).or_default().push(pair);
+        }
+        let size = |pair: &&str| -> u64 {
+            let of = |ending| self.at(pair, ending).metadata().map_or(0, |about| about.len());
             of("cfg") + of("dat")
         };
-        let mut sum = octets + records.iter().map(size).sum::<u64>();
-        let mut count = records.len() + more;
-        for name in &records {
+        let mut sum = octets + records.values().flatten().map(size).sum::<u64>();
+        let mut count = records.len() + 1;
+        for pairs in records.values() {
             if count <= self.keep && sum <= self.octets_max {
                 break;
             }
-            (sum, count) = (sum - size(name), count - 1);
-            for ending in ["cfg", "dat"] {
-                let _gone = fs::remove_file(self.at(name, ending));
+            (sum, count) = (sum - pairs.iter().map(size).sum::<u64>(), count - 1);
+            for (pair, ending) in pairs.iter().flat_map(|pair| [(pair, "cfg"), (pair, "dat")]) {
+                let _gone = fs::remove_file(self.at(pair, ending));
             }
         }
+    }
+
+    /// What the names of all pairs of a record have in common.
+    fn without_rate<'n>(&self, pair: &'n str) -> &'n str {
+        let behind = pair.get(self.prefix.len()..).and_then(|rest| rest.find('-'));
+        behind.map_or(pair, |at| &pair[..self.prefix.len() + at])
     }
 
     /// Names of this relay's files.
@@ -197,6 +207,10 @@ mod tests {
         let folder = Folder::open(&path, "bay/1", 350, 10).expect("it opens");
         let second = |second: u64| folder.name(second * 1_000_000_000 + 1000, None);
         assert_eq!(second(1_582_934_400), "bay_1_f2085d00-20200229T000000_000001Z");
+        assert_eq!(
+            folder.name(1_782_021_845_720_410_999, Some(4800)),
+            "bay_1_f2085d00-20260621T060405_720410Z-4800Hz"
+        );
         fs::write(path.join("bay_1_f2085d00-notes.cfg"), "of somebody else").expect("it writes");
         for each in 1..=5 {
             folder.write(&files(second(each))).expect("it writes");
@@ -231,6 +245,31 @@ mod tests {
             .flat_map(|name| [format!("{name}.cfg"), format!("{name}.dat")])
             .collect();
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_record_of_several_rates_is_counted_once_and_removed_whole() {
+        let place = tempfile::tempdir().expect("a folder");
+        let pairs = |folder: &Folder, second: u64| -> Vec<Files> {
+            let name = |rate| folder.name(second * 1_000_000_000, Some(rate));
+            [4000, 4800].into_iter().flat_map(|rate| files(name(rate))).collect()
+        };
+        let kept = || there(place.path()).iter().filter(|name| name.ends_with("cfg")).count();
+        // A dash in the relay's name is none before a rate.
+        let folder = Folder::open(place.path(), "bay-Q01", 10_000, 2).expect("it opens");
+        for second in 1..=2 {
+            folder.write(&pairs(&folder, second)).expect("it writes");
+        }
+        assert_eq!(kept(), 4);
+        folder.write(&pairs(&folder, 3)).expect("it writes");
+        assert_eq!(kept(), 4, "two records of two rates");
+        // Too many octets in all: no half of a record stays.
+        let folder = Folder::open(place.path(), "bay-Q01", 450, 10).expect("it opens");
+        folder.write(&pairs(&folder, 4)).expect("it writes");
+        let first = &pairs(&folder, 3)[0].name;
+        assert_eq!((kept(), there(place.path())[0].as_str()), (4, &*format!("{first}.cfg")));
+        folder.write(&files(folder.name(5_000_000_000, None))).expect("it writes");
+        assert_eq!(kept(), 3);
     }
 
     #[test]

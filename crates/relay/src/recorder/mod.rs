@@ -3,8 +3,9 @@
 //! The task puts each sample that it uses and each event on a tape, a queue without locks, and waits for
 //! nobody: what finds it full is missed and counted. A thread that may wait takes both off the tape and
 //! keeps what is recent, by this host's own clock, which is never set. When a trigger comes, it waits for
-//! the end of the disturbance, reports the fault if a breaker was tripped, and hands the record to
-//! another thread, which alone waits for the disk. Records that cannot be written, or come faster than they can, are lost and counted.
+//! the end of the disturbance, hands the record to another thread, which alone waits for the disk, and
+//! reports the fault if a breaker was tripped. Records that cannot be written, or come faster than they can,
+//! are lost and counted; the report names what was taken to be written, because it waits for no disk.
 
 mod axis;
 mod channels;
@@ -205,11 +206,11 @@ impl Recording {
                 return;
             }
             let timelines = self.streams.iter().map(|stream| &stream.timeline);
-            let axis = Axis::of(timelines, host_ahead_ns, clock);
+            let axis = Axis::of(timelines, span.begin_ns, host_ahead_ns, clock);
             self.finish(&Span { end_ns: span.end_ns.min(own_ns), ..span }, &axis);
         }
         let mut timelines: Vec<_> = self.streams.iter_mut().map(|s| &mut s.timeline).collect();
-        let moved = timeline::follow(&mut timelines, host_ahead_ns, &mut self.local);
+        let moved = timeline::follow(&mut timelines, (own_ns, host_ahead_ns), &mut self.local);
         self.streams.iter_mut().zip(moved).for_each(|(stream, by)| stream.track.shift(by));
         self.states.forget_before(own_ns.saturating_sub(time::ns(self.before + 2 * LATE)));
     }
@@ -242,8 +243,9 @@ impl Recording {
                     let (triggers, disturbance) = (&self.triggers, &mut self.disturbance);
                     let states = &mut self.states;
                     self.channels.changes(&event.what, |channel, on| {
-                        let at_ns = states.put(Edge { at_ns, channel, on });
-                        if let Some(trigger) = triggers.get(&channel) {
+                        if let Some(at_ns) = states.put(Edge { at_ns, channel, on })
+                            && let Some(trigger) = triggers.get(&channel)
+                        {
                             disturbance.change(at_ns, *trigger, on);
                         }
                     });
@@ -270,18 +272,17 @@ impl Recording {
             |rate: &u16| self.writer.name(span.trigger_ns, Some(*rate).filter(|_| rates.len() > 1));
         let names: Vec<String> = rates.iter().filter_map(name).collect();
         let states = (&self.channels, &states);
-        if let Some(report) = self.reporter.report(&span, &streams, states, &names) {
-            // The thread that writes events lives as long as this one.
-            let _unheard = self.reports.send(report);
-        }
-        let record = |(rate, name): (&u16, String)| {
+        let record = |(rate, name): (&u16, &String)| {
             let of_rate = streams.iter().filter(|stream| stream.rate == *rate).copied();
             let of_rate: Vec<_> = of_rate.collect();
-            (name, compose::record(&self.style, &span, *rate, &of_rate, states))
+            (name.clone(), compose::record(&self.style, &span, *rate, &of_rate, states))
         };
-        let records: Vec<_> = rates.iter().zip(names).map(record).collect();
-        if !records.is_empty() {
-            self.writer.hand_over(Job { records, quality: axis.quality });
+        let records: Vec<_> = rates.iter().zip(&names).map(record).collect();
+        let is_taken = self.writer.hand_over(Job { records, quality: axis.quality });
+        let named = if is_taken { &names[..] } else { &[] };
+        if let Some(report) = self.reporter.report(&span, &streams, states, named) {
+            // The thread that writes events lives as long as this one.
+            let _unheard = self.reports.send(report);
         }
     }
 }

@@ -222,13 +222,46 @@ fn lockouts_and_poles_are_triggers_of_their_own() {
 }
 
 #[test]
-fn the_report_names_a_file_for_each_rate_that_is_there() {
-    let mut bench = Bench::new("before: 100 ms, after: 100 ms", 100);
+fn a_pole_that_stays_tripped_triggers_no_other_record() {
+    let keys = "before: 100 ms, after: 100 ms, triggers: trip Q0 A";
+    let mut bench = Bench::new(keys, 100);
+    let pole = protection::PhaseSet::phase(0);
+    bench.samples(0..200, 0, Synchronisation::Global);
+    bench.event(202 * MS, Change::Poles(0, pole));
+    bench.samples(200..700, 0, Synchronisation::Global);
+    // Long after, B follows, and leaves again.
+    bench.event(702 * MS, Change::Poles(0, protection::PhaseSet::of([true, true, false])));
+    bench.event(712 * MS, Change::Poles(0, pole));
+    bench.samples(700..1200, 0, Synchronisation::Global);
+    bench.event(1202 * MS, Change::Poles(0, protection::PhaseSet::NONE));
+    bench.event(1203 * MS, Change::Poles(0, pole));
+    bench.samples(1200..1700, 0, Synchronisation::Global);
+    // Of each disturbance one for each rate.
+    assert_eq!(bench.written().len(), 2 * 2);
+}
+
+/// A disturbance that trips a breaker, from its samples before on.
+fn trip(bench: &mut Bench) {
     bench.samples(0..200, 0, Synchronisation::Global);
     bench.event(202 * MS, Change::Start(I_START, true));
     bench.event(203 * MS, Change::Trip(0, true));
     bench.event(204 * MS, Change::Start(I_START, false));
     bench.samples(200..700, 0, Synchronisation::Global);
+}
+
+#[test]
+fn the_report_names_no_file_that_nobody_takes() {
+    let mut bench = Bench::new("before: 100 ms, after: 100 ms", 100);
+    bench.recording.writer.finish();
+    trip(&mut bench);
+    let report = bench.reports.try_recv().expect("a fault is reported");
+    assert_eq!(report["records"], serde_json::json!([]));
+}
+
+#[test]
+fn the_report_names_a_file_for_each_rate_that_is_there() {
+    let mut bench = Bench::new("before: 100 ms, after: 100 ms", 100);
+    trip(&mut bench);
     let report = bench.reports.try_recv().expect("a fault is reported");
     let named = report["records"].as_array().expect("a list").iter();
     let named: Vec<String> =

@@ -53,9 +53,15 @@ impl Timeline {
         Self { rate: rate as u64, offset: None, follows: Follows::Nothing, ahead: None }
     }
 
-    /// How far the axis is ahead of this host's own clock, in ns; `None` before the first sample.
+    /// How far the axis is ahead of this host's own clock, in ns, as the last samples said, however old
+    /// they are; `None` before the first one.
     pub(super) fn ahead_ns(&self) -> Option<i64> {
         self.ahead.map(Ahead::ns)
+    }
+
+    /// The same of a stream of which a sample has come since an own time; others have nothing to say.
+    pub(super) fn ahead_ns_since(&self, own_ns: u64) -> Option<i64> {
+        self.ahead.filter(|ahead| ahead.last_ns >= own_ns).map(Ahead::ns)
     }
 
     /// The number of a sample with this counter that arrived at an own time, where this host's clock is so
@@ -157,18 +163,24 @@ struct Ahead {
     begin_ns: u64,
     now_ns: i64,
     before_ns: i64,
+    /// When the last sample arrived.
+    last_ns: u64,
 }
 
 impl Ahead {
     const fn new(begin_ns: u64, ahead_ns: i64) -> Self {
-        Self { begin_ns, now_ns: ahead_ns, before_ns: ahead_ns }
+        Self { begin_ns, now_ns: ahead_ns, before_ns: ahead_ns, last_ns: begin_ns }
     }
 
     fn take(&mut self, arrived_ns: u64, ahead_ns: i64) {
-        if arrived_ns.saturating_sub(self.begin_ns) > WINDOW_NS / 2 {
-            *self = Self { begin_ns: arrived_ns, now_ns: ahead_ns, before_ns: self.now_ns };
+        if arrived_ns.saturating_sub(self.last_ns) > WINDOW_NS {
+            *self = Self::new(arrived_ns, ahead_ns);
+        } else if arrived_ns.saturating_sub(self.begin_ns) > WINDOW_NS / 2 {
+            let before_ns = self.now_ns;
+            *self = Self { before_ns, ..Self::new(arrived_ns, ahead_ns) };
         }
         self.now_ns = self.now_ns.max(ahead_ns);
+        self.last_ns = arrived_ns;
     }
 
     const fn shift(&mut self, ns: i64) {
@@ -181,26 +193,35 @@ impl Ahead {
     }
 }
 
-/// How far ahead the streams are that share a local clock.
-pub(super) fn local_ahead_ns<'t>(all: impl IntoIterator<Item = &'t Timeline>) -> Option<i64> {
+/// How far ahead the streams are that share a local clock, by those of which a sample has come since.
+pub(super) fn local_ahead_ns<'t>(
+    all: impl IntoIterator<Item = &'t Timeline>,
+    since_ns: u64,
+) -> Option<i64> {
     let local = all.into_iter().filter(|timeline| timeline.follows == Follows::Local);
-    local.filter_map(Timeline::ahead_ns).max()
+    local.filter_map(|timeline| timeline.ahead_ns_since(since_ns)).max()
 }
 
-/// Brings axes back to this host's clock; answers by how much the numbers of samples of each change.
+/// Brings axes back to this host's clock at an own time, where it is so far ahead; answers by how much
+/// the numbers of samples of each change. Who is silent shares no clock any more.
 pub(super) fn follow(
     timelines: &mut [&mut Timeline],
-    host_ahead_ns: i64,
+    (own_ns, host_ahead_ns): (u64, i64),
     local: &mut Local,
 ) -> Vec<i64> {
     let off_ns = |ahead_ns: i64| host_ahead_ns.saturating_sub(ahead_ns);
-    let local_off_ns = local_ahead_ns(timelines.iter().map(|timeline| &**timeline)).map(off_ns);
+    let since_ns = own_ns.saturating_sub(WINDOW_NS);
+    let shares = |timeline: &Timeline| timeline.ahead_ns_since(since_ns).is_some();
+    let of_local = timelines.iter_mut().filter(|timeline| timeline.follows == Follows::Local);
+    of_local.filter(|timeline| !shares(timeline)).for_each(|t| t.follows = Follows::Nothing);
+    let all = timelines.iter().map(|timeline| &**timeline);
+    let local_off_ns = local_ahead_ns(all, since_ns).map(off_ns);
     let before = *local;
-    if let (Some(off_ns), Some(local)) = (local_off_ns, local.as_mut())
-        && off_ns.abs() >= FOLLOW_NS
-    {
-        *local = (*local as i64 + off_ns % SECOND_NS).rem_euclid(SECOND_NS) as u64;
-    }
+    // Where nobody shares it, the next stream says anew where the clock stands.
+    *local = local.zip(local_off_ns).map(|(local, off_ns)| {
+        let moved_ns = if off_ns.abs() < FOLLOW_NS { 0 } else { off_ns % SECOND_NS };
+        (local as i64 + moved_ns).rem_euclid(SECOND_NS) as u64
+    });
     let move_one = |timeline: &mut &mut Timeline| {
         let rate = timeline.rate as i64;
         let Some(own_off_ns) = timeline.ahead_ns().map(off_ns) else { return 0 };
@@ -273,7 +294,7 @@ mod tests {
             let set_ns = set_ns + host_ns - HOST_NS;
             let next = timeline.number((250_000, set_ns), 1, synchronisation, &mut local);
             assert_eq!(next, (first + 1, 0), "{synchronisation:?}");
-            let moved = follow(&mut [&mut timeline], set_ns, &mut local)[0];
+            let moved = follow(&mut [&mut timeline], (250_000, set_ns), &mut local)[0];
             let expected = -4000 * 3600 + if synchronisation == Global { 0 } else { 160 };
             assert_eq!(moved, expected, "{synchronisation:?}");
             let next = timeline.number((500_000, set_ns), 2, synchronisation, &mut local);
@@ -291,7 +312,7 @@ mod tests {
             let smp_cnt = (sample % 4000) as u16;
             let (got, moved) = timeline.number(arrived, smp_cnt, Unsynchronised, &mut local);
             assert_eq!((got, moved), (number.unwrap_or(got), 0));
-            let moved = follow(&mut [&mut timeline], HOST_NS, &mut local)[0];
+            let moved = follow(&mut [&mut timeline], arrived, &mut local)[0];
             number = Some((got + 1).strict_add_signed(moved));
             let off_ns = HOST_NS - timeline.ahead_ns().expect("a sample has come");
             worst_ns = off_ns.abs().max(worst_ns);
@@ -311,11 +332,59 @@ mod tests {
         assert_eq!(local, Some(150 * MS));
         // The clock drifts by 20 ms against that of this host.
         let host_ns = HOST_NS + 20 * MS as i64;
-        assert_eq!(follow(&mut [&mut one, &mut other], host_ns, &mut local), [80, 96]);
+        assert_eq!(follow(&mut [&mut one, &mut other], (at_ns, host_ns), &mut local), [80, 96]);
         assert_eq!(local, Some(170 * MS));
         let at_ns = at_ns + SECOND;
         let third = one.number((at_ns, host_ns), 400, OfLocal, &mut local);
         let fourth = other.number((at_ns + 3 * MS, host_ns), 480, OfLocal, &mut local);
         assert_eq!([third, fourth], [(first + 4080, 0), (second + 4896, 0)]);
+    }
+
+    #[test]
+    fn a_local_clock_that_begins_anew_is_shared_again() {
+        let (mut one, mut other) = (Timeline::new(4000), Timeline::new(4000));
+        let mut local = None;
+        let mut both = |at_ns: u64, smp_cnt| {
+            one.number((at_ns, HOST_NS), smp_cnt, OfLocal, &mut local);
+            other.number((at_ns + 3 * MS, HOST_NS), smp_cnt, OfLocal, &mut local);
+            let shared = [one, other].map(|timeline| (timeline.follows, timeline.offset));
+            follow(&mut [&mut one, &mut other], (at_ns + 3 * MS, HOST_NS), &mut local);
+            (shared, local)
+        };
+        let at = |samples| [(Follows::Local, Some(samples)); 2];
+        assert_eq!(both(SECOND / 4, 400), (at(600), Some(150 * MS)));
+        // The clock has restarted half a second off: nobody is where it was, and then both share it.
+        let (lost, nobody) = both(SECOND / 4 + 250_000, 2400);
+        assert_eq!((lost.map(|each| each.0), nobody), ([Follows::Nothing; 2], None));
+        assert_eq!(both(SECOND / 4 + 500_000, 2401), (at(2601), Some(650_250_000)));
+    }
+
+    #[test]
+    fn a_silent_stream_says_nothing_of_a_local_clock() {
+        let (mut silent, mut other) = (Timeline::new(4000), Timeline::new(4000));
+        let mut local = None;
+        // Its clock is 20 ms ahead of where the other one is seen, which came late at first.
+        silent.number((0, HOST_NS), 0, OfLocal, &mut local);
+        other.number((20 * MS, HOST_NS), 0, OfLocal, &mut local);
+        for sample in 1..=16_000_u64 {
+            let at_ns = 20 * MS + sample * 250_000;
+            other.number((at_ns, HOST_NS), (sample % 4000) as u16, OfLocal, &mut local);
+        }
+        let own_ns = 4 * SECOND + 20 * MS;
+        let all = [&silent, &other].into_iter();
+        assert_eq!(local_ahead_ns(all, own_ns - WINDOW_NS), Some(HOST_NS - 20 * MS as i64));
+        // The axis is brought back by that, and what the silent one kept stays where it is.
+        let both = &mut [&mut silent, &mut other];
+        assert_eq!(follow(both, (own_ns, HOST_NS), &mut local), [0, 80]);
+    }
+
+    #[test]
+    fn a_stream_that_comes_again_is_placed_by_its_samples_of_now() {
+        let mut timeline = Timeline::new(4000);
+        timeline.number((0, HOST_NS), 0, Global, &mut None);
+        // An hour later samples are on their way for 5 ms.
+        let at_ns = 3600 * SECOND + 5 * MS;
+        timeline.number((at_ns, HOST_NS), 0, Global, &mut None);
+        assert_eq!(timeline.ahead_ns(), Some(HOST_NS - 5 * MS as i64));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -86,12 +86,14 @@ impl Writer {
         self.folder.as_ref().map(|folder| folder.name(trigger_ns, rate))
     }
 
-    /// Hands a record over, without waiting.
-    pub(super) fn hand_over(&self, job: Job) {
-        let Some(jobs) = &self.jobs else { return };
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = jobs.try_send(job) {
+    /// Hands a record over, without waiting; answers whether it is taken.
+    pub(super) fn hand_over(&self, job: Job) -> bool {
+        let Some(jobs) = &self.jobs else { return false };
+        let is_taken = jobs.try_send(job).is_ok();
+        if !is_taken {
             self.account.lose("records come faster than the disk takes them".into());
         }
+        is_taken
     }
 
     /// Waits until all are written.

@@ -70,7 +70,9 @@ fn relay(top: &Mapping<'_>) -> Option<Relay> {
     let host = host::read(top)?;
     let (name, mut protection) = (top.text("relay")?.value, protection?);
     protection.groups = groups::read(top, &names, &protection.elements)?;
-    Some(Relay { name, mode, protection, goose, subscriptions, recorder: recorder?, locator, host })
+    let recorder = recorder?;
+    recorder::check_memory(top, &recorder, &protection.streams);
+    Some(Relay { name, mode, protection, goose, subscriptions, recorder, locator, host })
 }
 
 fn protection(top: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Option<Protection> {

@@ -8,7 +8,7 @@ use iec61850::stream::{self, StreamKey};
 use iec61850::wire::{Form, MacAddress, Tag};
 
 use super::host::Host;
-use super::subscriptions::Subscription;
+use super::subscriptions::{Entry, Subscription};
 use protection::recent::Transformers;
 use protection::trip::Matrix;
 use protection::{
@@ -40,6 +40,24 @@ pub struct Protection {
     pub trips: Matrix,
     /// Other settings of the elements.
     pub groups: Groups,
+}
+
+impl Protection {
+    /// The place of the element or breaker that a value of a message is for, in the order of their names.
+    #[must_use]
+    pub fn place(&self, entry: &Entry) -> Option<usize> {
+        let breakers = &self.trips.elements_by_breaker;
+        match entry {
+            Entry::Input(_, name) | Entry::InitiatePole(name, _) => {
+                self.elements.keys().position(|known| known == name)
+            }
+            Entry::Position(name)
+            | Entry::PolePosition(name, _)
+            | Entry::Trip(name)
+            | Entry::Reset(name) => breakers.keys().position(|known| known == name),
+            Entry::Group(_) | Entry::Quality(_) | Entry::Unused => None,
+        }
+    }
 }
 
 /// Setting groups beside the first one.

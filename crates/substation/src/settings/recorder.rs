@@ -1,6 +1,8 @@
 //! Reads `recorder`: when the disturbance recorder (RDRE of IEC 61850-7-4) records, how much, and where
 //! its records go.
 
+use std::collections::BTreeMap;
+
 use ::settings::cursor::Mapping;
 use ::settings::table::Need::{Default, Optional};
 use ::settings::table::Shape::{Choice, Several, Whole, Within};
@@ -9,13 +11,17 @@ use ::settings::units::Dimension::{Size, Time};
 use iec61850::comtrade::Encoding;
 
 use super::goose::signal;
-use super::model::{Recorder, Signal, SignalKind};
+use super::model::{Recorder, Signal, SignalKind, Stream};
 use super::names::Names;
 use super::texts::TEXT;
 
 const BEFORE: Shape = Within(Time, 0.02, 10.0);
 const AFTER: Shape = Within(Time, 0.02, 10.0);
 const LENGTH_MAX: Shape = Within(Time, 0.1, 60.0);
+/// What is kept of a sample: eight values of 32 bits, and whether it came.
+const SAMPLE_OCTETS: f64 = 36.0;
+/// What is kept of all streams together: it never leaves memory.
+const KEPT_OCTETS_MAX: f64 = 1_073_741_824.0;
 /// A megabyte to a tebibyte.
 const SIZE: Shape = Within(Size, 1_048_576.0, 1_099_511_627_776.0);
 const FORMATS: Key = key(
@@ -74,8 +80,56 @@ pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> Option<Recorder> {
     })
 }
 
+/// Refuses a longest record for which samples of all streams would take too much memory.
+pub(super) fn check_memory(
+    top: &Mapping<'_>,
+    recorder: &Recorder,
+    streams: &BTreeMap<String, Stream>,
+) {
+    let rate: f64 = streams.values().map(|stream| f64::from(stream.supervision.rate)).sum();
+    let octets = recorder.length_max.as_secs_f64() * rate * SAMPLE_OCTETS;
+    if octets > KEPT_OCTETS_MAX
+        && let Some(map) = top.mapping_or_empty("recorder")
+    {
+        let (streams, mebibytes) = (streams.len(), (octets / 1_048_576.0).ceil());
+        // Down to what is written with a digit.
+        let fits_s = (KEPT_OCTETS_MAX / (rate * SAMPLE_OCTETS) * 10.0).floor() / 10.0;
+        let what = format!("samples of {streams} streams would take {mebibytes} MiB of memory");
+        let fix = format!("give {fits_s} s or less (1024 MiB), or other streams to another relay");
+        map.wrong("length_max", what, fix);
+    }
+}
+
 fn every_start_and_trip(names: &Names<'_>) -> Vec<Signal> {
     let of = |kind, name: &&str| Signal { kind, name: (*name).to_owned() };
     let starts = names.elements.iter().map(|name| of(SignalKind::Start, name));
     starts.chain(names.breakers.iter().map(|name| of(SignalKind::Trip, name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    #[test]
+    fn what_does_not_fit_into_memory_is_refused_and_what_is_proposed_fits() {
+        let settings = |length_max: &str| {
+            let mut text = "relay: bay\nfrequency: 50 Hz\nstreams:\n".to_owned();
+            for number in 0..40 {
+                let _infallible = writeln!(
+                    text,
+                    "  s{number}: {{sv_id: S{number}, destination: '01:0c:cd:04:00:01', app_id: \
+                     0x4000, rate: 14400 Hz}}"
+                );
+            }
+            super::super::read(
+                "relay.yaml",
+                &format!("{text}recorder: {{length_max: {length_max}}}"),
+            )
+        };
+        let problems = settings("60 s").expect_err("it is too much").to_string();
+        assert!(problems.contains("samples of 40 streams would take 1187 MiB"), "{problems}");
+        assert!(problems.contains("give 51.7 s or less"), "{problems}");
+        assert!(settings("51.7 s").is_ok());
+        assert!(settings("51.8 s").is_err());
+    }
 }
