@@ -26,7 +26,8 @@ use iec61850::SampleTime;
 use super::complex::{Complex, Degrees};
 use super::direction::{Way, negative_sequence_way};
 use super::load::Load;
-use super::loops::{LOOPS, Of};
+use super::loops::{LOOPS, Of, distinct_phase};
+use super::phases::{largest, residual};
 use super::recent::{Recent, STEADY_PERIODS, Transformers};
 use super::swing_fault::{self, SwingFault};
 use super::symmetrical::Sequence;
@@ -172,18 +173,9 @@ impl Distance {
     }
 
     fn decide(&mut self, now: SampleTime, recent: &Recent) {
-        if recent.before.is_some() || !self.is_started {
-            self.selected = self.select(recent);
-        }
-        let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
-        let reference = self.reference(recent);
-        let carries = self.carries(recent).contains(&true);
-        let phases = match (&mut self.swing, reference) {
-            (Some(swing), _) => swing.update(now, recent, &self.settings.in_swing()),
-            (None, Some(reference)) => self.in_zone(recent, reference, scale),
-            // Nothing to compare with is left: what was decided holds while current flows.
-            (None, None) if self.is_started && carries => self.decision.phases,
-            (None, None) => PhaseSet::NONE,
+        let phases = match &mut self.swing {
+            Some(swing) => swing.update(now, recent, &self.settings.in_swing()),
+            None => self.look(recent),
         };
         let holds = !phases.is_empty();
         if !holds {
@@ -198,6 +190,20 @@ impl Distance {
         self.is_started = holds && (self.is_started || seen_for >= confirmed);
         let operate = self.is_started && seen_for >= self.settings.delay;
         self.decision = Decision::new(self.is_started, operate).in_phases(phases);
+    }
+
+    /// Phases of the fault in the zone while there is no swing.
+    fn look(&mut self, recent: &Recent) -> PhaseSet {
+        if recent.before.is_some() || !self.is_started {
+            self.selected = self.select(recent);
+        }
+        let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
+        match self.reference(recent) {
+            Some(reference) => self.in_zone(recent, reference, scale),
+            // Nothing to compare with is left: what was decided holds while current flows.
+            None if self.is_started && self.carries(recent).contains(&true) => self.decision.phases,
+            None => PhaseSet::NONE,
+        }
     }
 
     /// Positive sequence voltage to compare with: what there is while that is enough, since machines
@@ -222,15 +228,14 @@ impl Distance {
             return self.select_by_sequences(recent);
         };
         let added: [Complex; 3] = std::array::from_fn(|phase| recent.slopes[phase] - before[phase]);
-        let residual: Complex = recent.slopes.into_iter().sum();
-        let largest = recent.slopes.map(Complex::norm).into_iter().fold(0.0, f64::max);
-        let is_to_earth = residual.norm() > EARTH_SHARE_MIN * largest;
+        let residual_a = residual(recent.slopes).norm();
+        let is_to_earth = residual_a > EARTH_SHARE_MIN * largest(recent.slopes);
         let between = [0, 1, 2].map(|phase| LOOPS[phase].of(added).norm());
         let most = between.into_iter().fold(0.0, f64::max);
         let carries = self.carries(recent);
         // A single phase: the pair of the other two carries next to nothing of it.
         let spared = (0..3).find(|pair| between[*pair] < SINGLE_SHARE_MAX * most);
-        let is_zero_sequence = residual.norm() > 3.0 * most;
+        let is_zero_sequence = residual_a > 3.0 * most;
         let phases_v = recent.voltages.map(Complex::norm);
         std::array::from_fn(|index| {
             carries[index]
@@ -247,26 +252,19 @@ impl Distance {
         })
     }
 
-    /// Loops of the fault while nothing is known of the load before it. Load has neither negative nor zero
-    /// sequence: in a fault to earth both are in phase in the faulty phase, or in the healthy one of two that
-    /// are faulty (Kasztenny, Mooney and others, *Fault type selection*, 2008).
+    /// Loops of the fault while nothing is known of the load before it.
     fn select_by_sequences(&self, recent: &Recent) -> [bool; 6] {
-        let Sequence { negative, zero, .. } = Sequence::of(recent.slopes);
-        let sizes_a = recent.slopes.map(Complex::norm);
-        let largest_a = sizes_a.into_iter().fold(0.0, f64::max);
+        let largest_a = largest(recent.slopes);
         let carries = self.carries(recent);
-        if 3.0 * zero.norm() <= EARTH_SHARE_MIN * largest_a {
+        if residual(recent.slopes).norm() <= EARTH_SHARE_MIN * largest_a {
             let between = [0, 1, 2].map(|pair| LOOPS[pair].of(recent.slopes).norm());
             let most = between.into_iter().fold(0.0, f64::max);
             return std::array::from_fn(|index| {
                 carries[index] && index < 3 && between[index] >= LOOP_SHARE_MIN * most
             });
         }
-        let of_phases = Sequence { negative, ..Sequence::default() }.phases();
-        let along = of_phases.map(|of_phase| along(zero, of_phase));
-        let nearest = (0..3).max_by(|one, other| along[*one].total_cmp(&along[*other]));
-        let phase = nearest.unwrap_or_default();
-        let is_single = sizes_a[phase] >= largest_a;
+        let phase = distinct_phase(Sequence::of(recent.slopes));
+        let is_single = recent.slopes[phase].norm() >= largest_a;
         std::array::from_fn(|index| {
             carries[index]
                 && match LOOPS[index] {
@@ -300,9 +298,8 @@ impl Distance {
         (reference, witness): (Complex, Option<Way>),
         scale: f64,
     ) -> bool {
-        let sign = if self.settings.way == Way::Forward { 1.0 } else { -1.0 };
+        let sign = self.settings.way.sign();
         let reach = self.settings.reach;
-        let residual = |of: [Complex; 3]| of.into_iter().sum::<Complex>();
         let dropped = each.drop(recent, reach, self.settings.earth_factor) * sign;
         let voltage = each.of(recent.voltages);
         let also = match recent.transformers {

@@ -9,7 +9,7 @@
 //!   two others: the swing has neither.
 //! - A fault of three phases is told by its rest alone. A swing that turns rests too, but not on the line,
 //!   where the machines are in opposition and fall out of step; a slow one that passes there is near each
-//!   place for as long as near the one before, and a fault for ten times as long.
+//!   place for as long as near the one before, and a fault for five times as long or more.
 //!
 //! Price: some periods, and no resistance to speak of; a fault through a large one waits for the swing's end.
 
@@ -20,7 +20,7 @@ use iec61850::SampleTime;
 use super::PhaseSet;
 use super::complex::Complex;
 use super::direction::{REVERSE_SHARE, Way, negative_sequence_way};
-use super::loops::{LOOPS, Of};
+use super::loops::{LOOPS, Of, distinct_phase};
 use super::recent::{Before, Recent};
 use super::symmetrical::Sequence;
 
@@ -120,7 +120,7 @@ impl SwingFault {
             self.balanced = None;
             return false;
         }
-        let dropped = recent.drop(zone.reach, positive(recent.currents), current) * sign(zone);
+        let dropped = recent.drop(zone.reach, positive(recent.currents), current) * zone.way.sign();
         let at = positive(recent.voltages) / dropped;
         let mut rest = Rest::followed(self.balanced, now, at);
         if at.re.abs() > SURE_SHARE {
@@ -148,12 +148,9 @@ fn added_is_ahead(recent: &Recent, zone: &Zone) -> bool {
 
 /// Loops that an unbalanced fault may be in, by what the swing has not.
 fn loops(recent: &Recent, zone: &Zone) -> [bool; 6] {
-    let Sequence { negative, zero, .. } = Sequence::of(recent.slopes);
-    let is_to_earth = zero.norm() > EARTH_SHARE_MIN * negative.norm();
-    let of_phases = Sequence { negative, ..Sequence::default() }.phases();
-    let along = of_phases.map(|of_phase| (zero * of_phase.conj()).re);
-    let nearest = (0..3).max_by(|one, other| along[*one].total_cmp(&along[*other]));
-    let phase = nearest.unwrap_or_default();
+    let sequence = Sequence::of(recent.slopes);
+    let is_to_earth = sequence.zero.norm() > EARTH_SHARE_MIN * sequence.negative.norm();
+    let phase = distinct_phase(sequence);
     LOOPS.map(|each| {
         let carries = each.of(recent.slopes).norm() > zone.current_a_min;
         carries
@@ -164,13 +161,9 @@ fn loops(recent: &Recent, zone: &Zone) -> [bool; 6] {
     })
 }
 
-fn sign(zone: &Zone) -> f64 {
-    if zone.way == Way::Forward { 1.0 } else { -1.0 }
-}
-
 /// The drop over the zone of the currents of a loop.
 fn drop(each: Of, recent: &Recent, zone: &Zone) -> Complex {
-    each.drop(recent, zone.reach, zone.earth_factor) * sign(zone)
+    each.drop(recent, zone.reach, zone.earth_factor) * zone.way.sign()
 }
 
 /// Where a loop has its fault, as a share of the zone, if in it: where what is left of its voltage is in phase
