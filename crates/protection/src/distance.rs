@@ -160,7 +160,8 @@ impl Distance {
         }
         match recent {
             None => {
-                *self = Self { swung: self.swung, ..Self::new(self.settings) };
+                let swung = self.swing.as_ref().map(|_| now).or(self.swung);
+                *self = Self { swung, ..Self::new(self.settings) };
             }
             Some(None) => self.seen_since = None,
             // What a swing remembers is no load, and no voltage to compare with.

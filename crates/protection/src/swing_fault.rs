@@ -74,8 +74,8 @@ struct Rest {
     since: SampleTime,
     /// As a share of the zone.
     at: Complex,
-    /// How long it was near the place before.
-    step: Duration,
+    /// How long it was near the place before, where that was seen.
+    step: Option<Duration>,
     /// Whether the zone looks that way, where a voltage is too low to say.
     is_ahead: bool,
 }
@@ -86,7 +86,7 @@ impl Rest {
         match old {
             Some(rest) if (at - rest.at).norm() <= STILL_SHARE_MAX => rest,
             _ => {
-                let step = old.map_or(Duration::ZERO, |rest| now.since(rest.since));
+                let step = old.map(|rest| now.since(rest.since));
                 Self { since: now, at, step, is_ahead: false }
             }
         }
@@ -130,8 +130,11 @@ impl SwingFault {
         }
         self.balanced = Some(rest);
         let off_max = BALANCED_OFF_MAX.min(resistance_share(zone));
-        let least = BALANCED_TIME.max(rest.step * BALANCED_STEPS);
-        rest.is_ahead && at.re <= 1.0 && at.im.abs() <= off_max && now.since(rest.since) >= least
+        // Of an unknown step nothing is long enough.
+        let is_long = rest
+            .step
+            .is_some_and(|step| now.since(rest.since) >= BALANCED_TIME.max(step * BALANCED_STEPS));
+        rest.is_ahead && at.re <= 1.0 && at.im.abs() <= off_max && is_long
     }
 }
 
@@ -244,16 +247,27 @@ mod tests {
         seen
     }
 
-    /// The millisecond in which the fault is found, of those that begin 130 degrees apart.
+    /// The millisecond in which the fault is found, of those that begin 130 degrees apart, after 100 ms of swing.
     fn found(way: Way, slip_hz: f64, place: f64, kind: &str) -> Option<(u64, PhaseSet)> {
         let mut element = SwingFault::default();
         // Until they are 330 degrees apart.
-        (0..(555.0 / slip_hz) as u64).find_map(|ms| {
+        (-100..(555.0 / slip_hz) as i64).find_map(|ms| {
+            let kind = if ms < 0 { "none" } else { kind };
             let seen = seen(130.0 + 0.36 * slip_hz * ms as f64, place, kind);
-            let now = SampleTime::from_ns(ms * 1_000_000);
+            let now = SampleTime::from_ns((ms + 100) as u64 * 1_000_000);
             let phases = element.update(now, &seen, &zone(way));
-            (!phases.is_empty()).then_some((ms, phases))
+            (!phases.is_empty()).then_some((ms as u64, phases))
         })
+    }
+
+    #[test]
+    fn a_place_that_it_did_not_see_reached_may_be_that_of_a_slow_swing() {
+        let mut element = SwingFault::default();
+        for ms in 0..1000 {
+            let seen = seen(179.0 + 0.36 * 0.05 * ms as f64, 0.5, "none");
+            let now = SampleTime::from_ns(ms * 1_000_000);
+            assert_eq!(element.update(now, &seen, &zone(Way::Forward)), PhaseSet::NONE, "{ms} ms");
+        }
     }
 
     #[test]
