@@ -106,12 +106,21 @@ pub struct Settings {
 impl Settings {
     /// The zone as it is looked at during a power swing.
     fn in_swing(&self) -> swing_fault::Zone {
-        let resistance_ohm = match self.shape {
-            Shape::Mho => f64::INFINITY,
-            Shape::Quadrilateral { resistance_ohm, .. } => resistance_ohm,
+        let (resistance_ohm, earth_resistance_ohm) = match self.shape {
+            Shape::Mho => (f64::INFINITY, f64::INFINITY),
+            Shape::Quadrilateral { resistance_ohm, earth_resistance_ohm, .. } => {
+                (resistance_ohm, earth_resistance_ohm)
+            }
         };
         let Self { reach, earth_factor, way, current_a_min, .. } = *self;
-        swing_fault::Zone { reach, earth_factor, way, resistance_ohm, current_a_min }
+        swing_fault::Zone {
+            reach,
+            earth_factor,
+            way,
+            resistance_ohm,
+            earth_resistance_ohm,
+            current_a_min,
+        }
     }
 }
 

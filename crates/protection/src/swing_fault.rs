@@ -53,8 +53,9 @@ pub(super) struct Zone {
     pub(super) earth_factor: Complex,
     /// On which side of the relay it looks for faults.
     pub(super) way: Way,
-    /// How far it reaches along the axis of resistances, in ohm.
+    /// How far it reaches along the axis of resistances, in ohm: of loops of phases, and of those to earth.
     pub(super) resistance_ohm: f64,
+    pub(super) earth_resistance_ohm: f64,
     /// Current of a loop below which it is not looked at, in A.
     pub(super) current_a_min: f64,
 }
@@ -129,7 +130,7 @@ impl SwingFault {
             rest.is_ahead = added_is_ahead(recent, zone);
         }
         self.balanced = Some(rest);
-        let off_max = BALANCED_OFF_MAX.min(resistance_share(zone));
+        let off_max = BALANCED_OFF_MAX.min(zone.resistance_ohm / zone.reach.norm());
         // Of an unknown step nothing is long enough.
         let is_long = rest
             .step
@@ -183,13 +184,12 @@ fn place(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
     let voltage = each.of(recent.voltages);
     let at = across(voltage) / across(dropped);
     let off = (voltage - dropped * at).norm() / dropped.norm();
-    let is_on_line = off <= OFF_LINE_MAX.min(resistance_share(zone));
+    let resistance_ohm = match each {
+        Of::Earth(_) => zone.earth_resistance_ohm,
+        Of::Phases(..) => zone.resistance_ohm,
+    };
+    let is_on_line = off <= OFF_LINE_MAX.min(resistance_ohm / zone.reach.norm());
     ((-BEHIND_MAX..=1.0).contains(&at) && is_on_line).then(|| voltage / dropped)
-}
-
-/// How far the zone reaches along the resistances, as a share of it.
-fn resistance_share(zone: &Zone) -> f64 {
-    zone.resistance_ohm / zone.reach.norm()
 }
 
 #[cfg(test)]
@@ -206,6 +206,7 @@ mod tests {
             earth_factor: FACTOR,
             way,
             resistance_ohm: f64::INFINITY,
+            earth_resistance_ohm: f64::INFINITY,
             current_a_min: 100.0,
         }
     }
@@ -258,6 +259,19 @@ mod tests {
             let phases = element.update(now, &seen, &zone(way));
             (!phases.is_empty()).then_some((ms as u64, phases))
         })
+    }
+
+    #[test]
+    fn loops_to_earth_have_a_resistance_of_their_own() {
+        // Half an ohm in a phase is more than nothing, and less than a fifth of the zone.
+        let mut seen = seen(150.0, 0.4, "earth");
+        let dropped = drop(Of::Earth(0), &seen, &zone(Way::Forward)) / (LINE * 0.8);
+        seen.voltages[0] += dropped * 0.5;
+        let sees = |earth_resistance_ohm| {
+            let zone = Zone { resistance_ohm: 0.0, earth_resistance_ohm, ..zone(Way::Forward) };
+            place(Of::Earth(0), &seen, &zone).is_some()
+        };
+        assert!(sees(1.0) && !sees(0.2));
     }
 
     #[test]
