@@ -38,7 +38,7 @@ const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;
 /// The same where the negative sequence says so too: load that a weak end takes turns the voltage of before.
 const AHEAD_WITNESSED_DEG: std::ops::RangeInclusive<f64> = -45.0..=160.0;
 /// Reach is wider by this once started, so that a fault at the edge does not chatter.
-const DROP_OFF_RATIO: f64 = 1.05;
+pub(super) const DROP_OFF_RATIO: f64 = 1.05;
 /// Share of the residual current in the largest phase current from which a fault is to earth.
 const EARTH_SHARE_MIN: f64 = 0.2;
 /// The least of the superimposed currents between phases, as a share of the largest, below which the
@@ -162,10 +162,13 @@ impl Distance {
         recent: Option<Option<&Recent>>,
         is_swing: bool,
     ) -> Decision {
-        if is_swing != self.swing.is_some() {
-            let (swing, swung) =
-                (is_swing.then(SwingFault::default), self.swing.as_ref().map(|_| now));
-            *self = Self { swing, swung, ..Self::new(self.settings) };
+        match (is_swing, &self.swing) {
+            (true, None) => {
+                *self = Self { swing: Some(SwingFault::default()), ..Self::new(self.settings) };
+            }
+            // A fault that was found is there still: its delay goes on.
+            (false, Some(_)) => (self.swing, self.swung) = (None, Some(now)),
+            _ => (),
         }
         match recent {
             None => {
@@ -204,7 +207,8 @@ impl Distance {
 
     /// Phases of the fault in the zone while there is no swing.
     fn look(&mut self, recent: &Recent) -> PhaseSet {
-        if recent.before.is_some() || !self.is_started {
+        let is_selected = self.selected.contains(&true);
+        if recent.before.is_some() || !self.is_started || !is_selected {
             self.selected = self.select(recent);
         }
         let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
@@ -382,6 +386,7 @@ fn along(phasor: Complex, reference: Complex) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recent::Before;
 
     const LINE: Complex = Complex::new(1.0, 10.0);
     const QUADRILATERAL: Shape =
@@ -508,6 +513,43 @@ mod tests {
         seen.slopes = std::array::from_fn(|phase| two[phase] + load[phase]);
         let selected = element(Shape::Mho, Way::Forward).select(&seen);
         assert_eq!(selected, [false, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_fault_during_a_swing_is_found_and_its_delay_goes_on_when_the_swing_ends() {
+        let mut element = element(Shape::Mho, Way::Forward);
+        element.settings.delay = Duration::from_millis(300);
+        let mut step = |ms: u64, seen: fn(f64) -> (Kind, f64, f64), is_swing| {
+            let (kind, place, resistance_ohm) = seen(ms as f64);
+            let mut seen = fault(kind, place, resistance_ohm, 360.0 * 0.05 * ms as f64);
+            // What was before a swing is no voltage to compare with.
+            seen.before = seen.before.map(|before| {
+                let voltage = before.voltage.map(|voltage| -voltage);
+                Before { voltage, ..before }
+            });
+            let now = SampleTime::from_ns(ms * 1_000_000);
+            element.update(now, Some(Some(&seen)), is_swing)
+        };
+        let swing = |ms| (Kind::Three, 0.4, 0.004 * ms - 0.8);
+        let drifting = |ms| (Kind::Earth, 0.2 + 0.0005 * ms, 0.0);
+        let load = |_| (Kind::Three, 0.5, 100.0);
+        for ms in 0..200 {
+            assert!(!step(ms, swing, true).start, "{ms} ms of swing");
+        }
+        let found: Vec<u64> = (200..400).filter(|ms| step(*ms, drifting, true).start).collect();
+        assert!((240..250).contains(&found[0]), "{found:?}");
+        assert_eq!(found.len() as u64, 400 - found[0], "it drifts and stays");
+        let operates = (400..900).find(|ms| {
+            let decision = step(*ms, drifting, false);
+            assert!(decision.start, "{ms} ms");
+            decision.operate
+        });
+        assert!(operates.is_some_and(|ms| ms <= found[0] + 300), "{operates:?}");
+        assert!(!step(600, load, false).start);
+        for ms in 610..620 {
+            step(ms, |_| (Kind::Three, 0.1, 0.0), false);
+        }
+        assert!(step(620, |_| (Kind::Three, 0.1, 0.0), false).start, "by the voltage of now");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use iec61850::SampleTime;
 use super::PhaseSet;
 use super::complex::Complex;
 use super::direction::{REVERSE_SHARE, Way, negative_sequence_way};
+use super::distance::DROP_OFF_RATIO;
 use super::loops::{LOOPS, Of, distinct_phase};
 use super::recent::{Before, Recent};
 use super::symmetrical::Sequence;
@@ -79,6 +80,8 @@ struct Rest {
     step: Option<Duration>,
     /// Whether the zone looks that way, where a voltage is too low to say.
     is_ahead: bool,
+    /// Whether it has stood still for long enough: then it may move, as long as it stays in the zone.
+    is_found: bool,
 }
 
 impl Rest {
@@ -88,7 +91,9 @@ impl Rest {
             Some(rest) if (at - rest.at).norm() <= STILL_SHARE_MAX => rest,
             _ => {
                 let step = old.map(|rest| now.since(rest.since));
-                Self { since: now, at, step, is_ahead: false }
+                let is_found = old.is_some_and(|rest| rest.is_found);
+                let is_ahead = old.is_some_and(|rest| rest.is_found && rest.is_ahead);
+                Self { since: now, at, step, is_ahead, is_found }
             }
         }
     }
@@ -98,15 +103,20 @@ impl SwingFault {
     /// Phases of the fault in the zone, once it was seen for long enough.
     pub(super) fn update(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> PhaseSet {
         let way = negative_sequence_way(recent, zone.reach);
-        let is_balanced = self.rests_balanced(now, recent, zone) && way.is_none();
+        let is_balanced = self.rests_balanced(now, recent, zone, way.is_none());
         let is_ahead = way == Some(zone.way);
         let of_fault = if is_ahead { loops(recent, zone) } else { [false; 6] };
         let mut phases = if is_balanced { PhaseSet::ALL } else { PhaseSet::NONE };
         for (index, each) in LOOPS.into_iter().enumerate() {
-            let at = of_fault[index].then(|| place(each, recent, zone)).flatten();
             let old = self.loops[index].take();
-            self.loops[index] = at.map(|at| Rest::followed(old, now, at));
-            if self.loops[index].is_some_and(|rest| now.since(rest.since) >= STILL_TIME) {
+            let place = if old.is_some_and(|rest| rest.is_found) { place_held } else { place };
+            let at = of_fault[index].then(|| place(each, recent, zone)).flatten();
+            self.loops[index] = at.map(|at| {
+                let mut rest = Rest::followed(old, now, at);
+                rest.is_found |= now.since(rest.since) >= STILL_TIME;
+                rest
+            });
+            if self.loops[index].is_some_and(|rest| rest.is_found) {
                 phases = phases | each.phases();
             }
         }
@@ -114,7 +124,13 @@ impl SwingFault {
     }
 
     /// Whether the positive sequence rests in the zone.
-    fn rests_balanced(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> bool {
+    fn rests_balanced(
+        &mut self,
+        now: SampleTime,
+        recent: &Recent,
+        zone: &Zone,
+        is_balanced: bool,
+    ) -> bool {
         let positive = |of: [Complex; 3]| Sequence::of(of).positive;
         let current = positive(recent.slopes);
         if current.norm() < zone.current_a_min {
@@ -129,13 +145,17 @@ impl SwingFault {
         } else if recent.age < FRESH_PERIODS {
             rest.is_ahead = added_is_ahead(recent, zone);
         }
-        self.balanced = Some(rest);
+        let scale = if rest.is_found { DROP_OFF_RATIO } else { 1.0 };
         let off_max = BALANCED_OFF_MAX.min(zone.resistance_ohm / zone.reach.norm());
         // Of an unknown step nothing is long enough.
         let is_long = rest
             .step
             .is_some_and(|step| now.since(rest.since) >= BALANCED_TIME.max(step * BALANCED_STEPS));
-        rest.is_ahead && at.re <= 1.0 && at.im.abs() <= off_max && is_long
+        let is_in_zone =
+            rest.is_ahead && at.re <= scale && at.im.abs() <= off_max * scale && is_balanced;
+        rest.is_found = is_in_zone && (rest.is_found || is_long);
+        self.balanced = Some(rest);
+        rest.is_found
     }
 }
 
@@ -184,12 +204,25 @@ fn place(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
     let voltage = each.of(recent.voltages);
     let at = across(voltage) / across(dropped);
     let off = (voltage - dropped * at).norm() / dropped.norm();
+    let is_on_line = off <= off_line_max(each, zone);
+    ((-BEHIND_MAX..=1.0).contains(&at) && is_on_line).then(|| voltage / dropped)
+}
+
+/// Where a loop has a fault that was found in the zone, as a share of it, if it is there still: whatever angle a
+/// resistance has meanwhile.
+fn place_held(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
+    let at = each.of(recent.voltages) / drop(each, recent, zone);
+    let is_on_line = at.im.abs() <= off_line_max(each, zone) * DROP_OFF_RATIO;
+    ((-BEHIND_MAX..=DROP_OFF_RATIO).contains(&at.re) && is_on_line).then_some(at)
+}
+
+/// How far off the line a loop may be, as a share of the zone.
+fn off_line_max(each: Of, zone: &Zone) -> f64 {
     let resistance_ohm = match each {
         Of::Earth(_) => zone.earth_resistance_ohm,
         Of::Phases(..) => zone.resistance_ohm,
     };
-    let is_on_line = off <= OFF_LINE_MAX.min(resistance_ohm / zone.reach.norm());
-    ((-BEHIND_MAX..=1.0).contains(&at) && is_on_line).then(|| voltage / dropped)
+    OFF_LINE_MAX.min(resistance_ohm / zone.reach.norm())
 }
 
 #[cfg(test)]
@@ -211,8 +244,8 @@ mod tests {
         }
     }
 
-    /// Two machines so far apart behind 10 ohm each, and on the line between them, at `place`, a fault of
-    /// sequence currents as large as its kind draws: none, phase A to earth, B to C, or all three.
+    /// Two machines so far apart behind 10 ohm each, and on the line between them or behind the relay, at
+    /// `place`, a fault of sequence currents as large as its kind draws: none, phase A to earth, B to C, or all three.
     fn seen(apart_deg: f64, place: f64, kind: &str) -> Recent {
         let source = Complex::polar_deg(10.0, 84.0);
         let (near, far) = (Complex::new(63_500.0, 0.0), Complex::polar_deg(63_500.0, -apart_deg));
@@ -232,16 +265,25 @@ mod tests {
             "three" => (at_fault / one, Complex::ZERO, Complex::ZERO),
             _ => (Complex::ZERO, Complex::ZERO, Complex::ZERO),
         };
-        let share = right / (left + right);
+        // Behind the relay flows what the far end feeds.
+        let is_ahead = place >= 0.0;
+        let (share, share0) = match is_ahead {
+            true => (right / (left + right), right0 / (left0 + right0)),
+            false => (-left / (left + right), -left0 / (left0 + right0)),
+        };
         let currents = Sequence {
             positive: swing + positive * share,
             negative: negative * share,
-            zero: none * (right0 / (left0 + right0)),
+            zero: none * share0,
+        };
+        let (machine, one, zero) = match is_ahead {
+            true => (near, -source, -source),
+            false => (far, source + LINE, source + zero_line),
         };
         let voltages = Sequence {
-            positive: near - source * currents.positive,
-            negative: -source * currents.negative,
-            zero: -source * currents.zero,
+            positive: machine + one * currents.positive,
+            negative: one * currents.negative,
+            zero: zero * currents.zero,
         };
         let mut seen = Recent::steady(currents.phases(), voltages.phases(), near);
         seen.before = None;
@@ -254,7 +296,13 @@ mod tests {
         // Until they are 330 degrees apart.
         (-100..(555.0 / slip_hz) as i64).find_map(|ms| {
             let kind = if ms < 0 { "none" } else { kind };
-            let seen = seen(130.0 + 0.36 * slip_hz * ms as f64, place, kind);
+            let before = seen(130.0, place, "none");
+            let mut seen = seen(130.0 + 0.36 * slip_hz * ms as f64, place, kind);
+            if (0..150).contains(&ms) {
+                let voltage = Some(Sequence::of(before.voltages).positive);
+                seen.before = Some(Before { voltage, currents: before.slopes });
+                seen.age = ms as f64 / 20.0;
+            }
             let now = SampleTime::from_ns((ms + 100) as u64 * 1_000_000);
             let phases = element.update(now, &seen, &zone(way));
             (!phases.is_empty()).then_some((ms as u64, phases))
@@ -301,6 +349,19 @@ mod tests {
             for kind in ["none", "earth", "phases", "three"] {
                 let beyond = found(Way::Forward, slip_hz, 0.9, kind);
                 assert_eq!(beyond, None, "{kind} beyond, {slip_hz} Hz");
+            }
+        }
+    }
+
+    #[test]
+    fn a_fault_of_three_phases_at_the_terminals_is_where_what_it_adds_points_to() {
+        for slip_hz in [0.3, 0.5, 1.0] {
+            for (place, way, other) in
+                [(0.0, Way::Forward, Way::Reverse), (-0.03, Way::Reverse, Way::Forward)]
+            {
+                let ms = found(way, slip_hz, place, "three").map(|(ms, _)| ms);
+                assert!(ms.is_some_and(|ms| ms >= 100), "{slip_hz} Hz at {place}: {ms:?}");
+                assert_eq!(found(other, slip_hz, place, "three"), None, "{slip_hz} Hz at {place}");
             }
         }
     }
