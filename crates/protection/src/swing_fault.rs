@@ -80,6 +80,8 @@ struct Rest {
     step: Option<Duration>,
     /// Whether the zone looks that way, where a voltage is too low to say.
     is_ahead: bool,
+    /// Whether the inception that brought it there is still fresh; a later one says nothing of its side.
+    is_fresh: bool,
     /// Whether it has stood still for long enough: then it may move, as long as it stays in the zone.
     is_found: bool,
 }
@@ -93,7 +95,7 @@ impl Rest {
                 let step = old.map(|rest| now.since(rest.since));
                 let is_found = old.is_some_and(|rest| rest.is_found);
                 let is_ahead = old.is_some_and(|rest| rest.is_found && rest.is_ahead);
-                Self { since: now, at, step, is_ahead, is_found }
+                Self { since: now, at, step, is_ahead, is_fresh: true, is_found }
             }
         }
     }
@@ -140,9 +142,10 @@ impl SwingFault {
         let dropped = recent.drop(zone.reach, positive(recent.currents), current) * zone.way.sign();
         let at = positive(recent.voltages) / dropped;
         let mut rest = Rest::followed(self.balanced, now, at);
+        rest.is_fresh &= recent.age < FRESH_PERIODS;
         if at.re.abs() > SURE_SHARE {
             rest.is_ahead = at.re > 0.0;
-        } else if recent.age < FRESH_PERIODS {
+        } else if rest.is_fresh {
             rest.is_ahead = added_is_ahead(recent, zone);
         }
         let scale = if rest.is_found { DROP_OFF_RATIO } else { 1.0 };
@@ -302,6 +305,13 @@ mod tests {
                 let voltage = Some(Sequence::of(before.voltages).positive);
                 seen.before = Some(Before { voltage, currents: before.slopes });
                 seen.age = ms as f64 / 20.0;
+            }
+            // A swing that is fast changes as much as an inception does.
+            if (250..260).contains(&ms) {
+                let before = self::seen(130.0 + 0.36 * slip_hz * 240.0, place, kind);
+                let voltage = Some(Sequence::of(before.voltages).positive);
+                seen.before = Some(Before { voltage, currents: before.slopes });
+                seen.age = 0.6;
             }
             let now = SampleTime::from_ns((ms + 100) as u64 * 1_000_000);
             let phases = element.update(now, &seen, &zone(way));
