@@ -175,6 +175,8 @@ impl Distance {
                 let swung = self.swing.as_ref().map(|_| now).or(self.swung);
                 *self = Self { swung, ..Self::new(self.settings) };
             }
+            // A fast swing changes currents as much as an inception, again and again.
+            Some(None) if self.swing.is_some() && self.is_started => (),
             Some(None) => self.seen_since = None,
             // What a swing remembers is no load, and no voltage to compare with.
             Some(Some(recent)) if self.swung.is_some_and(|at| now.since(at) < AFTER_SWING) => {
@@ -528,7 +530,8 @@ mod tests {
                 Before { voltage, ..before }
             });
             let now = SampleTime::from_ns(ms * 1_000_000);
-            element.update(now, Some(Some(&seen)), is_swing)
+            // The swing itself looks like an inception for a while.
+            element.update(now, Some(Some(&seen).filter(|_| !(300..310).contains(&ms))), is_swing)
         };
         let swing = |ms| (Kind::Three, 0.4, 0.004 * ms - 0.8);
         let drifting = |ms| (Kind::Earth, 0.2 + 0.0005 * ms, 0.0);
