@@ -524,6 +524,13 @@ mod tests {
         let mut step = |ms: u64, seen: fn(f64) -> (Kind, f64, f64), is_swing| {
             let (kind, place, resistance_ohm) = seen(ms as f64);
             let mut seen = fault(kind, place, resistance_ohm, 360.0 * 0.05 * ms as f64);
+            // The swing flows in all phases.
+            for (phase, angle_deg) in [0.0, -120.0, 120.0].into_iter().enumerate() {
+                let current = Complex::polar_deg(500.0, 360.0 * 0.05 * ms as f64 + angle_deg);
+                seen.currents[phase] += current;
+                seen.slopes[phase] += current;
+                seen.voltages[phase] += current * LINE * place;
+            }
             // What was before a swing is no voltage to compare with.
             seen.before = seen.before.map(|before| {
                 let voltage = before.voltage.map(|voltage| -voltage);

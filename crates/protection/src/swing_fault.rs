@@ -7,6 +7,8 @@
 //!
 //! - In an unbalanced fault, negative and zero sequence say on which side it is and leave one phase, or the
 //!   two others: the swing has neither.
+//! - An open pole has both too, and its other phases go on swinging: while a phase carries nothing, no unbalanced
+//!   fault is looked for. A swing that goes through a zone flows in all of them.
 //! - A fault of three phases is told by its rest alone. A swing that turns rests too, but not on the line,
 //!   where the machines are in opposition and fall out of step; a slow one that passes there is near each
 //!   place for as long as near the one before, and a fault for five times as long or more.
@@ -108,11 +110,16 @@ impl SwingFault {
         let is_balanced = self.rests_balanced(now, recent, zone, way.is_none());
         let is_ahead = way == Some(zone.way);
         let of_fault = if is_ahead { loops(recent, zone) } else { [false; 6] };
+        let is_pole_open = recent.slopes.iter().any(|phase| phase.norm() < zone.current_a_min);
         let mut phases = if is_balanced { PhaseSet::ALL } else { PhaseSet::NONE };
         for (index, each) in LOOPS.into_iter().enumerate() {
             let old = self.loops[index].take();
-            let place = if old.is_some_and(|rest| rest.is_found) { place_held } else { place };
-            let at = of_fault[index].then(|| place(each, recent, zone)).flatten();
+            let at = match old {
+                _ if !of_fault[index] => None,
+                Some(Rest { is_found: true, .. }) => place_held(each, recent, zone),
+                _ if is_pole_open => None,
+                _ => place(each, recent, zone),
+            };
             self.loops[index] = at.map(|at| {
                 let mut rest = Rest::followed(old, now, at);
                 rest.is_found |= now.since(rest.since) >= STILL_TIME;
@@ -291,6 +298,38 @@ mod tests {
         let mut seen = Recent::steady(currents.phases(), voltages.phases(), near);
         seen.before = None;
         seen
+    }
+
+    /// The same machines with pole A of the line open.
+    fn pole_open(apart_deg: f64) -> Recent {
+        let source = Complex::polar_deg(10.0, 84.0);
+        let (near, far) = (Complex::new(63_500.0, 0.0), Complex::polar_deg(63_500.0, -apart_deg));
+        let one = source * 2.0 + LINE;
+        let nil = source * 2.0 + LINE * (FACTOR * 3.0 + 1.0);
+        let positive = (near - far) / (one + one * nil / (one + nil));
+        let (negative, zero) = (-positive * nil / (one + nil), -positive * one / (one + nil));
+        let currents = Sequence { positive, negative, zero };
+        let voltages = Sequence {
+            positive: near - source * positive,
+            negative: -source * negative,
+            zero: -source * zero,
+        };
+        let mut seen = Recent::steady(currents.phases(), voltages.phases(), near);
+        seen.before = None;
+        seen
+    }
+
+    #[test]
+    fn a_slow_swing_with_an_open_pole_is_no_fault() {
+        let mut element = SwingFault::default();
+        assert!(
+            pole_open(170.0).slopes[0].norm() < 1e-6 && pole_open(170.0).slopes[1].norm() > 1000.0
+        );
+        for ms in 0..4000 {
+            let seen = pole_open(160.0 + 0.36 * 0.05 * ms as f64);
+            let now = SampleTime::from_ns(ms * 1_000_000);
+            assert_eq!(element.update(now, &seen, &zone(Way::Forward)), PhaseSet::NONE, "{ms} ms");
+        }
     }
 
     /// The millisecond in which the fault is found, of those that begin 130 degrees apart, after 100 ms of swing.
