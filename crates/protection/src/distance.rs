@@ -26,7 +26,7 @@ use iec61850::SampleTime;
 use super::complex::{Complex, Degrees};
 use super::direction::{Way, negative_sequence_way};
 use super::load::Load;
-use super::loops::{LOOPS, Of, distinct_phase};
+use super::loops::{DROP_OFF_RATIO, LOOPS, Of, distinct_phase};
 use super::phases::{largest, residual};
 use super::recent::{Recent, STEADY_PERIODS, Transformers};
 use super::swing_fault::{self, SwingFault};
@@ -37,8 +37,6 @@ use super::{Decision, PhaseSet};
 const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;
 /// The same where the negative sequence says so too: load that a weak end takes turns the voltage of before.
 const AHEAD_WITNESSED_DEG: std::ops::RangeInclusive<f64> = -45.0..=160.0;
-/// Reach is wider by this once started, so that a fault at the edge does not chatter.
-pub(super) const DROP_OFF_RATIO: f64 = 1.05;
 /// Share of the residual current in the largest phase current from which a fault is to earth.
 const EARTH_SHARE_MIN: f64 = 0.2;
 /// The least of the superimposed currents between phases, as a share of the largest, below which the

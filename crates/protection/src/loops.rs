@@ -7,6 +7,9 @@ use super::phases::residual;
 use super::recent::Recent;
 use super::symmetrical::Sequence;
 
+/// The reach of a zone is wider by this once it has started, so that a fault at the edge does not chatter.
+pub(super) const DROP_OFF_RATIO: f64 = 1.05;
+
 /// Phases of a loop: one to earth, or two.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Of {

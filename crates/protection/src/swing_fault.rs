@@ -22,8 +22,7 @@ use iec61850::SampleTime;
 use super::PhaseSet;
 use super::complex::Complex;
 use super::direction::{REVERSE_SHARE, Way, negative_sequence_way};
-use super::distance::DROP_OFF_RATIO;
-use super::loops::{LOOPS, Of, distinct_phase};
+use super::loops::{DROP_OFF_RATIO, LOOPS, Of, distinct_phase};
 use super::recent::{Before, Recent};
 use super::symmetrical::Sequence;
 
