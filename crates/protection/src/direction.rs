@@ -36,6 +36,17 @@ pub enum Way {
     Reverse,
 }
 
+impl Way {
+    /// What turns currents round where a fault is looked for behind: 1 or -1.
+    #[must_use]
+    pub const fn sign(self) -> f64 {
+        match self {
+            Self::Forward => 1.0,
+            Self::Reverse => -1.0,
+        }
+    }
+}
+
 /// Which current is compared with which voltage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Polarisation {

@@ -26,7 +26,8 @@ use iec61850::SampleTime;
 use super::complex::{Complex, Degrees};
 use super::direction::{Way, negative_sequence_way};
 use super::load::Load;
-use super::loops::{LOOPS, Of};
+use super::loops::{DROP_OFF_RATIO, LOOPS, Of, distinct_phase};
+use super::phases::{largest, residual};
 use super::recent::{Recent, STEADY_PERIODS, Transformers};
 use super::swing_fault::{self, SwingFault};
 use super::symmetrical::Sequence;
@@ -36,8 +37,6 @@ use super::{Decision, PhaseSet};
 const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;
 /// The same where the negative sequence says so too: load that a weak end takes turns the voltage of before.
 const AHEAD_WITNESSED_DEG: std::ops::RangeInclusive<f64> = -45.0..=160.0;
-/// Reach is wider by this once started, so that a fault at the edge does not chatter.
-const DROP_OFF_RATIO: f64 = 1.05;
 /// Share of the residual current in the largest phase current from which a fault is to earth.
 const EARTH_SHARE_MIN: f64 = 0.2;
 /// The least of the superimposed currents between phases, as a share of the largest, below which the
@@ -105,12 +104,21 @@ pub struct Settings {
 impl Settings {
     /// The zone as it is looked at during a power swing.
     fn in_swing(&self) -> swing_fault::Zone {
-        let resistance_ohm = match self.shape {
-            Shape::Mho => f64::INFINITY,
-            Shape::Quadrilateral { resistance_ohm, .. } => resistance_ohm,
+        let (resistance_ohm, earth_resistance_ohm) = match self.shape {
+            Shape::Mho => (f64::INFINITY, f64::INFINITY),
+            Shape::Quadrilateral { resistance_ohm, earth_resistance_ohm, .. } => {
+                (resistance_ohm, earth_resistance_ohm)
+            }
         };
         let Self { reach, earth_factor, way, current_a_min, .. } = *self;
-        swing_fault::Zone { reach, earth_factor, way, resistance_ohm, current_a_min }
+        swing_fault::Zone {
+            reach,
+            earth_factor,
+            way,
+            resistance_ohm,
+            earth_resistance_ohm,
+            current_a_min,
+        }
     }
 }
 
@@ -152,15 +160,21 @@ impl Distance {
         recent: Option<Option<&Recent>>,
         is_swing: bool,
     ) -> Decision {
-        if is_swing != self.swing.is_some() {
-            let (swing, swung) =
-                (is_swing.then(SwingFault::default), self.swing.as_ref().map(|_| now));
-            *self = Self { swing, swung, ..Self::new(self.settings) };
+        match (is_swing, &self.swing) {
+            (true, None) => {
+                *self = Self { swing: Some(SwingFault::default()), ..Self::new(self.settings) };
+            }
+            // A fault that was found is there still: its delay goes on.
+            (false, Some(_)) => (self.swing, self.swung) = (None, Some(now)),
+            _ => (),
         }
         match recent {
             None => {
-                *self = Self { swung: self.swung, ..Self::new(self.settings) };
+                let swung = self.swing.as_ref().map(|_| now).or(self.swung);
+                *self = Self { swung, ..Self::new(self.settings) };
             }
+            // A fast swing changes currents as much as an inception, again and again.
+            Some(None) if self.swing.is_some() && self.is_started => (),
             Some(None) => self.seen_since = None,
             // What a swing remembers is no load, and no voltage to compare with.
             Some(Some(recent)) if self.swung.is_some_and(|at| now.since(at) < AFTER_SWING) => {
@@ -172,18 +186,9 @@ impl Distance {
     }
 
     fn decide(&mut self, now: SampleTime, recent: &Recent) {
-        if recent.before.is_some() || !self.is_started {
-            self.selected = self.select(recent);
-        }
-        let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
-        let reference = self.reference(recent);
-        let carries = self.carries(recent).contains(&true);
-        let phases = match (&mut self.swing, reference) {
-            (Some(swing), _) => swing.update(now, recent, &self.settings.in_swing()),
-            (None, Some(reference)) => self.in_zone(recent, reference, scale),
-            // Nothing to compare with is left: what was decided holds while current flows.
-            (None, None) if self.is_started && carries => self.decision.phases,
-            (None, None) => PhaseSet::NONE,
+        let phases = match &mut self.swing {
+            Some(swing) => swing.update(now, recent, &self.settings.in_swing()),
+            None => self.look(recent),
         };
         let holds = !phases.is_empty();
         if !holds {
@@ -198,6 +203,21 @@ impl Distance {
         self.is_started = holds && (self.is_started || seen_for >= confirmed);
         let operate = self.is_started && seen_for >= self.settings.delay;
         self.decision = Decision::new(self.is_started, operate).in_phases(phases);
+    }
+
+    /// Phases of the fault in the zone while there is no swing.
+    fn look(&mut self, recent: &Recent) -> PhaseSet {
+        let is_selected = self.selected.contains(&true);
+        if recent.before.is_some() || !self.is_started || !is_selected {
+            self.selected = self.select(recent);
+        }
+        let scale = if self.is_started { DROP_OFF_RATIO } else { 1.0 };
+        match self.reference(recent) {
+            Some(reference) => self.in_zone(recent, reference, scale),
+            // Nothing to compare with is left: what was decided holds while current flows.
+            None if self.is_started && self.carries(recent).contains(&true) => self.decision.phases,
+            None => PhaseSet::NONE,
+        }
     }
 
     /// Positive sequence voltage to compare with: what there is while that is enough, since machines
@@ -222,15 +242,14 @@ impl Distance {
             return self.select_by_sequences(recent);
         };
         let added: [Complex; 3] = std::array::from_fn(|phase| recent.slopes[phase] - before[phase]);
-        let residual: Complex = recent.slopes.into_iter().sum();
-        let largest = recent.slopes.map(Complex::norm).into_iter().fold(0.0, f64::max);
-        let is_to_earth = residual.norm() > EARTH_SHARE_MIN * largest;
+        let residual_a = residual(recent.slopes).norm();
+        let is_to_earth = residual_a > EARTH_SHARE_MIN * largest(recent.slopes);
         let between = [0, 1, 2].map(|phase| LOOPS[phase].of(added).norm());
         let most = between.into_iter().fold(0.0, f64::max);
         let carries = self.carries(recent);
         // A single phase: the pair of the other two carries next to nothing of it.
         let spared = (0..3).find(|pair| between[*pair] < SINGLE_SHARE_MAX * most);
-        let is_zero_sequence = residual.norm() > 3.0 * most;
+        let is_zero_sequence = residual_a > 3.0 * most;
         let phases_v = recent.voltages.map(Complex::norm);
         std::array::from_fn(|index| {
             carries[index]
@@ -247,26 +266,19 @@ impl Distance {
         })
     }
 
-    /// Loops of the fault while nothing is known of the load before it. Load has neither negative nor zero
-    /// sequence: in a fault to earth both are in phase in the faulty phase, or in the healthy one of two that
-    /// are faulty (Kasztenny, Mooney and others, *Fault type selection*, 2008).
+    /// Loops of the fault while nothing is known of the load before it.
     fn select_by_sequences(&self, recent: &Recent) -> [bool; 6] {
-        let Sequence { negative, zero, .. } = Sequence::of(recent.slopes);
-        let sizes_a = recent.slopes.map(Complex::norm);
-        let largest_a = sizes_a.into_iter().fold(0.0, f64::max);
+        let largest_a = largest(recent.slopes);
         let carries = self.carries(recent);
-        if 3.0 * zero.norm() <= EARTH_SHARE_MIN * largest_a {
+        if residual(recent.slopes).norm() <= EARTH_SHARE_MIN * largest_a {
             let between = [0, 1, 2].map(|pair| LOOPS[pair].of(recent.slopes).norm());
             let most = between.into_iter().fold(0.0, f64::max);
             return std::array::from_fn(|index| {
                 carries[index] && index < 3 && between[index] >= LOOP_SHARE_MIN * most
             });
         }
-        let of_phases = Sequence { negative, ..Sequence::default() }.phases();
-        let along = of_phases.map(|of_phase| along(zero, of_phase));
-        let nearest = (0..3).max_by(|one, other| along[*one].total_cmp(&along[*other]));
-        let phase = nearest.unwrap_or_default();
-        let is_single = sizes_a[phase] >= largest_a;
+        let phase = distinct_phase(Sequence::of(recent.slopes));
+        let is_single = recent.slopes[phase].norm() >= largest_a;
         std::array::from_fn(|index| {
             carries[index]
                 && match LOOPS[index] {
@@ -300,9 +312,8 @@ impl Distance {
         (reference, witness): (Complex, Option<Way>),
         scale: f64,
     ) -> bool {
-        let sign = if self.settings.way == Way::Forward { 1.0 } else { -1.0 };
+        let sign = self.settings.way.sign();
         let reach = self.settings.reach;
-        let residual = |of: [Complex; 3]| of.into_iter().sum::<Complex>();
         let dropped = each.drop(recent, reach, self.settings.earth_factor) * sign;
         let voltage = each.of(recent.voltages);
         let also = match recent.transformers {
@@ -375,6 +386,7 @@ fn along(phasor: Complex, reference: Complex) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recent::Before;
 
     const LINE: Complex = Complex::new(1.0, 10.0);
     const QUADRILATERAL: Shape =
@@ -501,6 +513,51 @@ mod tests {
         seen.slopes = std::array::from_fn(|phase| two[phase] + load[phase]);
         let selected = element(Shape::Mho, Way::Forward).select(&seen);
         assert_eq!(selected, [false, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_fault_during_a_swing_is_found_and_its_delay_goes_on_when_the_swing_ends() {
+        let mut element = element(Shape::Mho, Way::Forward);
+        element.settings.delay = Duration::from_millis(300);
+        let mut step = |ms: u64, seen: fn(f64) -> (Kind, f64, f64), is_swing| {
+            let (kind, place, resistance_ohm) = seen(ms as f64);
+            let mut seen = fault(kind, place, resistance_ohm, 360.0 * 0.05 * ms as f64);
+            // The swing flows in all phases.
+            for (phase, angle_deg) in [0.0, -120.0, 120.0].into_iter().enumerate() {
+                let current = Complex::polar_deg(500.0, 360.0 * 0.05 * ms as f64 + angle_deg);
+                seen.currents[phase] += current;
+                seen.slopes[phase] += current;
+                seen.voltages[phase] += current * LINE * place;
+            }
+            // What was before a swing is no voltage to compare with.
+            seen.before = seen.before.map(|before| {
+                let voltage = before.voltage.map(|voltage| -voltage);
+                Before { voltage, ..before }
+            });
+            let now = SampleTime::from_ns(ms * 1_000_000);
+            // The swing itself looks like an inception for a while.
+            element.update(now, Some(Some(&seen).filter(|_| !(300..310).contains(&ms))), is_swing)
+        };
+        let swing = |ms| (Kind::Three, 0.4, 0.004 * ms - 0.8);
+        let drifting = |ms| (Kind::Earth, 0.2 + 0.0005 * ms, 0.0);
+        let load = |_| (Kind::Three, 0.5, 100.0);
+        for ms in 0..200 {
+            assert!(!step(ms, swing, true).start, "{ms} ms of swing");
+        }
+        let found: Vec<u64> = (200..400).filter(|ms| step(*ms, drifting, true).start).collect();
+        assert!((240..250).contains(&found[0]), "{found:?}");
+        assert_eq!(found.len() as u64, 400 - found[0], "it drifts and stays");
+        let operates = (400..900).find(|ms| {
+            let decision = step(*ms, drifting, false);
+            assert!(decision.start, "{ms} ms");
+            decision.operate
+        });
+        assert!(operates.is_some_and(|ms| ms <= found[0] + 300), "{operates:?}");
+        assert!(!step(600, load, false).start);
+        for ms in 610..620 {
+            step(ms, |_| (Kind::Three, 0.1, 0.0), false);
+        }
+        assert!(step(620, |_| (Kind::Three, 0.1, 0.0), false).start, "by the voltage of now");
     }
 
     #[test]

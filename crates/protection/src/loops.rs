@@ -3,7 +3,12 @@
 
 use super::PhaseSet;
 use super::complex::Complex;
+use super::phases::residual;
 use super::recent::Recent;
+use super::symmetrical::Sequence;
+
+/// The reach of a zone is wider by this once it has started, so that a fault at the edge does not chatter.
+pub(super) const DROP_OFF_RATIO: f64 = 1.05;
 
 /// Phases of a loop: one to earth, or two.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,10 +51,20 @@ impl Of {
     /// and earth factor, in V.
     #[must_use]
     pub(super) fn drop(self, recent: &Recent, reach: Complex, earth_factor: Complex) -> Complex {
-        let residual = |of: [Complex; 3]| of.into_iter().sum::<Complex>();
         let own = recent.drop(reach, self.of(recent.currents), self.of(recent.slopes));
         let Self::Earth(_) = self else { return own };
         let mutual = reach * earth_factor;
         own + recent.drop(mutual, residual(recent.currents), residual(recent.slopes))
     }
+}
+
+/// The phase of a fault to earth, or of one of two phases and earth the one that is healthy, by the sequences of
+/// its currents, which load and swings do not have: in that phase negative and zero sequence are in phase
+/// (Kasztenny, Mooney and others, *Fault type selection*, 2008).
+#[must_use]
+pub(super) fn distinct_phase(Sequence { negative, zero, .. }: Sequence) -> usize {
+    let of_phases = Sequence { negative, ..Sequence::default() }.phases();
+    let along = of_phases.map(|of_phase| (zero * of_phase.conj()).re);
+    let nearest = (0..3).max_by(|one, other| along[*one].total_cmp(&along[*other]));
+    nearest.unwrap_or_default()
 }

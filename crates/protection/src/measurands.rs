@@ -7,7 +7,7 @@
 
 use super::complex::{Complex, Degrees};
 use super::measure::Measured;
-use super::phases::powers;
+use super::phases::{powers, residual};
 use super::symmetrical::Sequence;
 
 /// Voltage below which an angle is that of noise, in V.
@@ -39,7 +39,7 @@ pub struct Quantities {
 impl Quantities {
     fn of(phases: [Complex; 3], turn: Complex) -> Self {
         let phases = phases.map(|phasor| phasor * turn);
-        Self { phases, residual: phases.into_iter().sum(), sequence: Sequence::of(phases) }
+        Self { phases, residual: residual(phases), sequence: Sequence::of(phases) }
     }
 
     /// Each with its name.

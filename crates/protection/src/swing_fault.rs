@@ -7,9 +7,11 @@
 //!
 //! - In an unbalanced fault, negative and zero sequence say on which side it is and leave one phase, or the
 //!   two others: the swing has neither.
+//! - An open pole has both too, and its other phases go on swinging: while a phase carries nothing, no unbalanced
+//!   fault is looked for. A swing that goes through a zone flows in all of them.
 //! - A fault of three phases is told by its rest alone. A swing that turns rests too, but not on the line,
 //!   where the machines are in opposition and fall out of step; a slow one that passes there is near each
-//!   place for as long as near the one before, and a fault for ten times as long.
+//!   place for as long as near the one before, and a fault for five times as long or more.
 //!
 //! Price: some periods, and no resistance to speak of; a fault through a large one waits for the swing's end.
 
@@ -20,7 +22,7 @@ use iec61850::SampleTime;
 use super::PhaseSet;
 use super::complex::Complex;
 use super::direction::{REVERSE_SHARE, Way, negative_sequence_way};
-use super::loops::{LOOPS, Of};
+use super::loops::{DROP_OFF_RATIO, LOOPS, Of, distinct_phase};
 use super::recent::{Before, Recent};
 use super::symmetrical::Sequence;
 
@@ -53,8 +55,9 @@ pub(super) struct Zone {
     pub(super) earth_factor: Complex,
     /// On which side of the relay it looks for faults.
     pub(super) way: Way,
-    /// How far it reaches along the axis of resistances, in ohm.
+    /// How far it reaches along the axis of resistances, in ohm: of loops of phases, and of those to earth.
     pub(super) resistance_ohm: f64,
+    pub(super) earth_resistance_ohm: f64,
     /// Current of a loop below which it is not looked at, in A.
     pub(super) current_a_min: f64,
 }
@@ -74,10 +77,14 @@ struct Rest {
     since: SampleTime,
     /// As a share of the zone.
     at: Complex,
-    /// How long it was near the place before.
-    step: Duration,
+    /// How long it was near the place before, where that was seen.
+    step: Option<Duration>,
     /// Whether the zone looks that way, where a voltage is too low to say.
     is_ahead: bool,
+    /// Whether the inception that brought it there is still fresh; a later one says nothing of its side.
+    is_fresh: bool,
+    /// Whether it has stood still for long enough: then it may move, as long as it stays in the zone.
+    is_found: bool,
 }
 
 impl Rest {
@@ -86,8 +93,10 @@ impl Rest {
         match old {
             Some(rest) if (at - rest.at).norm() <= STILL_SHARE_MAX => rest,
             _ => {
-                let step = old.map_or(Duration::ZERO, |rest| now.since(rest.since));
-                Self { since: now, at, step, is_ahead: false }
+                let step = old.map(|rest| now.since(rest.since));
+                let is_found = old.is_some_and(|rest| rest.is_found);
+                let is_ahead = old.is_some_and(|rest| rest.is_found && rest.is_ahead);
+                Self { since: now, at, step, is_ahead, is_fresh: true, is_found }
             }
         }
     }
@@ -97,15 +106,25 @@ impl SwingFault {
     /// Phases of the fault in the zone, once it was seen for long enough.
     pub(super) fn update(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> PhaseSet {
         let way = negative_sequence_way(recent, zone.reach);
-        let is_balanced = self.rests_balanced(now, recent, zone) && way.is_none();
+        let is_balanced = self.rests_balanced(now, recent, zone, way.is_none());
         let is_ahead = way == Some(zone.way);
         let of_fault = if is_ahead { loops(recent, zone) } else { [false; 6] };
+        let is_pole_open = recent.slopes.iter().any(|phase| phase.norm() < zone.current_a_min);
         let mut phases = if is_balanced { PhaseSet::ALL } else { PhaseSet::NONE };
         for (index, each) in LOOPS.into_iter().enumerate() {
-            let at = of_fault[index].then(|| place(each, recent, zone)).flatten();
             let old = self.loops[index].take();
-            self.loops[index] = at.map(|at| Rest::followed(old, now, at));
-            if self.loops[index].is_some_and(|rest| now.since(rest.since) >= STILL_TIME) {
+            let at = match old {
+                _ if !of_fault[index] => None,
+                Some(Rest { is_found: true, .. }) => place_held(each, recent, zone),
+                _ if is_pole_open => None,
+                _ => place(each, recent, zone),
+            };
+            self.loops[index] = at.map(|at| {
+                let mut rest = Rest::followed(old, now, at);
+                rest.is_found |= now.since(rest.since) >= STILL_TIME;
+                rest
+            });
+            if self.loops[index].is_some_and(|rest| rest.is_found) {
                 phases = phases | each.phases();
             }
         }
@@ -113,25 +132,39 @@ impl SwingFault {
     }
 
     /// Whether the positive sequence rests in the zone.
-    fn rests_balanced(&mut self, now: SampleTime, recent: &Recent, zone: &Zone) -> bool {
+    fn rests_balanced(
+        &mut self,
+        now: SampleTime,
+        recent: &Recent,
+        zone: &Zone,
+        is_balanced: bool,
+    ) -> bool {
         let positive = |of: [Complex; 3]| Sequence::of(of).positive;
         let current = positive(recent.slopes);
         if current.norm() < zone.current_a_min {
             self.balanced = None;
             return false;
         }
-        let dropped = recent.drop(zone.reach, positive(recent.currents), current) * sign(zone);
+        let dropped = recent.drop(zone.reach, positive(recent.currents), current) * zone.way.sign();
         let at = positive(recent.voltages) / dropped;
         let mut rest = Rest::followed(self.balanced, now, at);
+        rest.is_fresh &= recent.age < FRESH_PERIODS;
         if at.re.abs() > SURE_SHARE {
             rest.is_ahead = at.re > 0.0;
-        } else if recent.age < FRESH_PERIODS {
+        } else if rest.is_fresh {
             rest.is_ahead = added_is_ahead(recent, zone);
         }
+        let scale = if rest.is_found { DROP_OFF_RATIO } else { 1.0 };
+        let off_max = BALANCED_OFF_MAX.min(zone.resistance_ohm / zone.reach.norm());
+        // Of an unknown step nothing is long enough.
+        let is_long = rest
+            .step
+            .is_some_and(|step| now.since(rest.since) >= BALANCED_TIME.max(step * BALANCED_STEPS));
+        let is_in_zone =
+            rest.is_ahead && at.re <= scale && at.im.abs() <= off_max * scale && is_balanced;
+        rest.is_found = is_in_zone && (rest.is_found || is_long);
         self.balanced = Some(rest);
-        let off_max = BALANCED_OFF_MAX.min(resistance_share(zone));
-        let least = BALANCED_TIME.max(rest.step * BALANCED_STEPS);
-        rest.is_ahead && at.re <= 1.0 && at.im.abs() <= off_max && now.since(rest.since) >= least
+        rest.is_found
     }
 }
 
@@ -148,12 +181,9 @@ fn added_is_ahead(recent: &Recent, zone: &Zone) -> bool {
 
 /// Loops that an unbalanced fault may be in, by what the swing has not.
 fn loops(recent: &Recent, zone: &Zone) -> [bool; 6] {
-    let Sequence { negative, zero, .. } = Sequence::of(recent.slopes);
-    let is_to_earth = zero.norm() > EARTH_SHARE_MIN * negative.norm();
-    let of_phases = Sequence { negative, ..Sequence::default() }.phases();
-    let along = of_phases.map(|of_phase| (zero * of_phase.conj()).re);
-    let nearest = (0..3).max_by(|one, other| along[*one].total_cmp(&along[*other]));
-    let phase = nearest.unwrap_or_default();
+    let sequence = Sequence::of(recent.slopes);
+    let is_to_earth = sequence.zero.norm() > EARTH_SHARE_MIN * sequence.negative.norm();
+    let phase = distinct_phase(sequence);
     LOOPS.map(|each| {
         let carries = each.of(recent.slopes).norm() > zone.current_a_min;
         carries
@@ -164,13 +194,9 @@ fn loops(recent: &Recent, zone: &Zone) -> [bool; 6] {
     })
 }
 
-fn sign(zone: &Zone) -> f64 {
-    if zone.way == Way::Forward { 1.0 } else { -1.0 }
-}
-
 /// The drop over the zone of the currents of a loop.
 fn drop(each: Of, recent: &Recent, zone: &Zone) -> Complex {
-    each.drop(recent, zone.reach, zone.earth_factor) * sign(zone)
+    each.drop(recent, zone.reach, zone.earth_factor) * zone.way.sign()
 }
 
 /// Where a loop has its fault, as a share of the zone, if in it: where what is left of its voltage is in phase
@@ -187,13 +213,25 @@ fn place(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
     let voltage = each.of(recent.voltages);
     let at = across(voltage) / across(dropped);
     let off = (voltage - dropped * at).norm() / dropped.norm();
-    let is_on_line = off <= OFF_LINE_MAX.min(resistance_share(zone));
+    let is_on_line = off <= off_line_max(each, zone);
     ((-BEHIND_MAX..=1.0).contains(&at) && is_on_line).then(|| voltage / dropped)
 }
 
-/// How far the zone reaches along the resistances, as a share of it.
-fn resistance_share(zone: &Zone) -> f64 {
-    zone.resistance_ohm / zone.reach.norm()
+/// Where a loop has a fault that was found in the zone, as a share of it, if it is there still: whatever angle a
+/// resistance has meanwhile.
+fn place_held(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
+    let at = each.of(recent.voltages) / drop(each, recent, zone);
+    let is_on_line = at.im.abs() <= off_line_max(each, zone) * DROP_OFF_RATIO;
+    ((-BEHIND_MAX..=DROP_OFF_RATIO).contains(&at.re) && is_on_line).then_some(at)
+}
+
+/// How far off the line a loop may be, as a share of the zone.
+fn off_line_max(each: Of, zone: &Zone) -> f64 {
+    let resistance_ohm = match each {
+        Of::Earth(_) => zone.earth_resistance_ohm,
+        Of::Phases(..) => zone.resistance_ohm,
+    };
+    OFF_LINE_MAX.min(resistance_ohm / zone.reach.norm())
 }
 
 #[cfg(test)]
@@ -210,12 +248,13 @@ mod tests {
             earth_factor: FACTOR,
             way,
             resistance_ohm: f64::INFINITY,
+            earth_resistance_ohm: f64::INFINITY,
             current_a_min: 100.0,
         }
     }
 
-    /// Two machines so far apart behind 10 ohm each, and on the line between them, at `place`, a fault of
-    /// sequence currents as large as its kind draws: none, phase A to earth, B to C, or all three.
+    /// Two machines so far apart behind 10 ohm each, and on the line between them or behind the relay, at
+    /// `place`, a fault of sequence currents as large as its kind draws: none, phase A to earth, B to C, or all three.
     fn seen(apart_deg: f64, place: f64, kind: &str) -> Recent {
         let source = Complex::polar_deg(10.0, 84.0);
         let (near, far) = (Complex::new(63_500.0, 0.0), Complex::polar_deg(63_500.0, -apart_deg));
@@ -235,32 +274,110 @@ mod tests {
             "three" => (at_fault / one, Complex::ZERO, Complex::ZERO),
             _ => (Complex::ZERO, Complex::ZERO, Complex::ZERO),
         };
-        let share = right / (left + right);
+        // Behind the relay flows what the far end feeds.
+        let is_ahead = place >= 0.0;
+        let (share, share0) = match is_ahead {
+            true => (right / (left + right), right0 / (left0 + right0)),
+            false => (-left / (left + right), -left0 / (left0 + right0)),
+        };
         let currents = Sequence {
             positive: swing + positive * share,
             negative: negative * share,
-            zero: none * (right0 / (left0 + right0)),
+            zero: none * share0,
+        };
+        let (machine, one, zero) = match is_ahead {
+            true => (near, -source, -source),
+            false => (far, source + LINE, source + zero_line),
         };
         let voltages = Sequence {
-            positive: near - source * currents.positive,
-            negative: -source * currents.negative,
-            zero: -source * currents.zero,
+            positive: machine + one * currents.positive,
+            negative: one * currents.negative,
+            zero: zero * currents.zero,
         };
         let mut seen = Recent::steady(currents.phases(), voltages.phases(), near);
         seen.before = None;
         seen
     }
 
-    /// The millisecond in which the fault is found, of those that begin 130 degrees apart.
+    /// The same machines with pole A of the line open.
+    fn pole_open(apart_deg: f64) -> Recent {
+        let source = Complex::polar_deg(10.0, 84.0);
+        let (near, far) = (Complex::new(63_500.0, 0.0), Complex::polar_deg(63_500.0, -apart_deg));
+        let one = source * 2.0 + LINE;
+        let nil = source * 2.0 + LINE * (FACTOR * 3.0 + 1.0);
+        let positive = (near - far) / (one + one * nil / (one + nil));
+        let (negative, zero) = (-positive * nil / (one + nil), -positive * one / (one + nil));
+        let currents = Sequence { positive, negative, zero };
+        let voltages = Sequence {
+            positive: near - source * positive,
+            negative: -source * negative,
+            zero: -source * zero,
+        };
+        let mut seen = Recent::steady(currents.phases(), voltages.phases(), near);
+        seen.before = None;
+        seen
+    }
+
+    #[test]
+    fn a_slow_swing_with_an_open_pole_is_no_fault() {
+        let mut element = SwingFault::default();
+        assert!(
+            pole_open(170.0).slopes[0].norm() < 1e-6 && pole_open(170.0).slopes[1].norm() > 1000.0
+        );
+        for ms in 0..4000 {
+            let seen = pole_open(160.0 + 0.36 * 0.05 * ms as f64);
+            let now = SampleTime::from_ns(ms * 1_000_000);
+            assert_eq!(element.update(now, &seen, &zone(Way::Forward)), PhaseSet::NONE, "{ms} ms");
+        }
+    }
+
+    /// The millisecond in which the fault is found, of those that begin 130 degrees apart, after 100 ms of swing.
     fn found(way: Way, slip_hz: f64, place: f64, kind: &str) -> Option<(u64, PhaseSet)> {
         let mut element = SwingFault::default();
         // Until they are 330 degrees apart.
-        (0..(555.0 / slip_hz) as u64).find_map(|ms| {
-            let seen = seen(130.0 + 0.36 * slip_hz * ms as f64, place, kind);
-            let now = SampleTime::from_ns(ms * 1_000_000);
+        (-100..(555.0 / slip_hz) as i64).find_map(|ms| {
+            let kind = if ms < 0 { "none" } else { kind };
+            let before = seen(130.0, place, "none");
+            let mut seen = seen(130.0 + 0.36 * slip_hz * ms as f64, place, kind);
+            if (0..150).contains(&ms) {
+                let voltage = Some(Sequence::of(before.voltages).positive);
+                seen.before = Some(Before { voltage, currents: before.slopes });
+                seen.age = ms as f64 / 20.0;
+            }
+            // A swing that is fast changes as much as an inception does.
+            if (250..260).contains(&ms) {
+                let before = self::seen(130.0 + 0.36 * slip_hz * 240.0, place, kind);
+                let voltage = Some(Sequence::of(before.voltages).positive);
+                seen.before = Some(Before { voltage, currents: before.slopes });
+                seen.age = 0.6;
+            }
+            let now = SampleTime::from_ns((ms + 100) as u64 * 1_000_000);
             let phases = element.update(now, &seen, &zone(way));
-            (!phases.is_empty()).then_some((ms, phases))
+            (!phases.is_empty()).then_some((ms as u64, phases))
         })
+    }
+
+    #[test]
+    fn loops_to_earth_have_a_resistance_of_their_own() {
+        // Half an ohm in a phase is more than nothing, and less than a fifth of the zone.
+        let mut seen = seen(150.0, 0.4, "earth");
+        let dropped = drop(Of::Earth(0), &seen, &zone(Way::Forward)) / (LINE * 0.8);
+        seen.voltages[0] += dropped * 0.5;
+        let sees = |earth_resistance_ohm| {
+            let zone = Zone { resistance_ohm: 0.0, earth_resistance_ohm, ..zone(Way::Forward) };
+            place(Of::Earth(0), &seen, &zone).is_some()
+        };
+        assert!(sees(1.0) && !sees(0.2));
+    }
+
+    #[test]
+    fn a_place_that_it_did_not_see_reached_may_be_that_of_a_slow_swing() {
+        let mut element = SwingFault::default();
+        for ms in 0..1000 {
+            let seen = seen(179.0 + 0.36 * 0.05 * ms as f64, 0.5, "none");
+            let now = SampleTime::from_ns(ms * 1_000_000);
+            assert_eq!(element.update(now, &seen, &zone(Way::Forward)), PhaseSet::NONE, "{ms} ms");
+        }
     }
 
     #[test]
@@ -280,6 +397,19 @@ mod tests {
             for kind in ["none", "earth", "phases", "three"] {
                 let beyond = found(Way::Forward, slip_hz, 0.9, kind);
                 assert_eq!(beyond, None, "{kind} beyond, {slip_hz} Hz");
+            }
+        }
+    }
+
+    #[test]
+    fn a_fault_of_three_phases_at_the_terminals_is_where_what_it_adds_points_to() {
+        for slip_hz in [0.3, 0.5, 1.0] {
+            for (place, way, other) in
+                [(0.0, Way::Forward, Way::Reverse), (-0.03, Way::Reverse, Way::Forward)]
+            {
+                let ms = found(way, slip_hz, place, "three").map(|(ms, _)| ms);
+                assert!(ms.is_some_and(|ms| ms >= 100), "{slip_hz} Hz at {place}: {ms:?}");
+                assert_eq!(found(other, slip_hz, place, "three"), None, "{slip_hz} Hz at {place}");
             }
         }
     }

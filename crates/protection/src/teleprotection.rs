@@ -20,6 +20,10 @@
 //! element behind that is shorter does not guard: it may belong to a fault of the line. An end of POTT
 //! with little behind it echoes: see [`super::weak_infeed`].
 //!
+//! During a power swing distance elements find faults, but only after a while ([`super::swing_fault`]): that
+//! one sees nothing yet says nothing. So an end does not echo meanwhile, and with DCB it blocks until it sees
+//! a fault ahead. Both ends then trip for faults of the line, however long each takes, and for no others.
+//!
 //! Silence is no signal. An end that does not hear the other (link or publisher lost, quality not
 //! good) has no permission. With DCB it does not know that nothing blocks: it waits, unless the
 //! settings want it to trip, as with carriers that are silent while all is well. There is no
@@ -82,6 +86,8 @@ pub struct Seen {
     pub phases_v: Option<[f64; 3]>,
     /// Position of the breaker, where it is known.
     pub is_closed: Option<bool>,
+    /// A power swing keeps elements from seeing faults at once.
+    pub is_swing: bool,
 }
 
 /// One end of a teleprotection scheme (PSCH).
@@ -126,7 +132,7 @@ impl Teleprotection {
             Scheme::Putt => (hears, seen.underreaching),
             Scheme::Dcb { trips_unheard } => (
                 seen.received.map_or(trips_unheard, |blocks| !blocks),
-                is_guarded || (seen.reverse && !seen.forward),
+                is_guarded || ((seen.reverse || seen.is_swing) && !seen.forward),
             ),
         };
         let asks = seen.forward && !is_guarded && may_trip;
@@ -152,7 +158,8 @@ impl Teleprotection {
         let Some(weak_end) = &mut self.weak_end else { return (false, PhaseSet::NONE) };
         let fault = seen.forward || seen.reverse || is_guarded;
         let hears = seen.received == Some(true);
-        let echoes = weak_end.update(now, hears, seen.phases_v.is_some(), fault);
+        let can_see = seen.phases_v.is_some() && !seen.is_swing;
+        let echoes = weak_end.update(now, hears, can_see, fault);
         // An open breaker has nothing to trip, and a trip would only make others follow it.
         let may_trip = echoes && hears && seen.is_closed != Some(false);
         let low = seen.phases_v.filter(|_| may_trip).map(|phases_v| weak_end.low(phases_v));

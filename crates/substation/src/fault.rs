@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use crate::engine::{CURRENT_A_MIN, VOLTAGE_V_MIN};
 use protection::locator::{Location, Locator, Settings};
 use protection::measure::CHANNELS;
+use protection::phases::largest;
 use protection::recent::Transformers;
 use protection::{Measurands, Measured, Measuring};
 
@@ -106,9 +107,10 @@ impl Recorded<'_> {
 
     /// Behind the last sample of a current that is above what flowed before.
     fn gone(&self, begin: usize, fault: &Fault, period: f64) -> Option<usize> {
-        let before_a = fault.before.and_then(|before| before.currents).map_or(0.0, |currents| {
-            currents.phases.iter().map(|phasor| phasor.norm()).fold(0.0, f64::max)
-        });
+        let before_a = fault
+            .before
+            .and_then(|before| before.currents)
+            .map_or(0.0, |currents| largest(currents.phases));
         let peak_a = (STILL * before_a).max(CURRENT_A_MIN) * std::f64::consts::SQRT_2;
         let flows = |sample: &Option<[f64; CHANNELS]>| {
             sample.is_some_and(|sample| sample[..3].iter().any(|value| value.abs() > peak_a))

@@ -249,13 +249,15 @@ fn teleprotection_trips_one_pole_while_all_that_see_a_fault_know_its_phase() {
     }
 }
 
+/// A zone that looks behind.
+const REVERSE: &str = "  R: {function: distance, stream: line, shape: mho, reach: 8 ohm, angle: 84 deg, way: reverse, earth_factor: 0.7, current_min: 100 A, healthy: 40 kV, delay: 1 s}
+";
+
 /// A fault of phase A at an end that feeds no current, with what an element is told meanwhile.
 fn weak(tell: impl Fn(&Bay, &mut Engine)) -> Bay {
-    const ENDS: &str = "  R: {function: distance, stream: line, shape: mho, reach: 8 ohm, angle: 84 deg, way: reverse, earth_factor: 0.7, current_min: 100 A, healthy: 40 kV, delay: 1 s}
-";
     let pilot =
         PILOT.replace("[Z1]", "[Z1], reverse: [R], weak_infeed: echo_and_trip, weak_below: 40 kV");
-    let settings = with(&format!("{ENDS}{pilot}"), "receive P")
+    let settings = with(&format!("{REVERSE}{pilot}"), "receive P")
         .replace("Q0: Z1,", "Q0: [Z1, P],")
         .replace("initiate_by: Z1", "initiate_by: [Z1, P]");
     let mut bay = Bay::new(&settings);
@@ -287,13 +289,21 @@ fn an_end_whose_elements_cannot_see_does_not_echo() {
 }
 
 #[test]
-fn an_end_is_blind_while_one_of_its_elements_is_kept_from_a_swing() {
+fn an_end_whose_elements_a_swing_slows_sees_and_does_not_echo() {
     const SWING: &str = "  PS: {function: power_swing, stream: line, resistance: 12 ohm, reactance: 12 ohm, band: 5 ohm, current_min: 100 A}\n";
-    let settings = with(&format!("{SWING}{PILOT}"), "receive P")
+    let pilot = PILOT.replace("[Z1]", "[Z1], reverse: [R], weak_infeed: echo");
+    let settings = with(&format!("{SWING}{REVERSE}{pilot}"), "receive P")
         .replace("delay: 0 ms}\n  IE>", "delay: 0 ms, power_swing: PS}\n  IE>");
     let mut bay = Bay::new(&settings);
     let (pilot, swing) = (bay.place("P"), bay.place("PS"));
-    assert!(bay.engine.sees(pilot) && !bay.engine.decision(swing).operate);
+    let hear = |engine: &mut Engine| engine.tell(pilot, Input::Receive, Some(true));
+    let mut quiet = bay.clone();
+    quiet.run(60, loaded(), CLOSED, hear);
+    assert!(quiet.engine.decision(pilot).start && !quiet.engine.decision(swing).operate);
     bay.run(100, load(Complex::new(14.5, 5.0)), CLOSED, |_| ());
-    assert!(!bay.engine.sees(pilot) && bay.engine.decision(swing).operate);
+    for _ in 0..60 {
+        bay.run(1, load(Complex::new(14.5, 5.0)), CLOSED, hear);
+        assert!(bay.engine.sees(pilot) && bay.engine.decision(swing).operate);
+        assert!(!bay.engine.decision(pilot).start);
+    }
 }

@@ -34,6 +34,25 @@ fn relay(scheme: &str, pilot: &str) -> Relay {
 
 /// The same for a line of other impedance.
 fn relay_of(line_ohm: f64, angle_deg: f64, earth_factor: f64, scheme: &str, pilot: &str) -> Relay {
+    read(&text_of(line_ohm, angle_deg, earth_factor, scheme, pilot))
+}
+
+/// As [`relay`], with zones that a power swing blocks.
+fn relay_in_swings(scheme: &str, pilot: &str) -> Relay {
+    const SWING: &str = "  PS: {function: power_swing, stream: s, resistance: 14 ohm, reactance: 14 ohm, band: 5 \
+                         ohm, current_min: 60 A}\n";
+    let text = text_of(LINE_OHM, 80.0, 0.67, scheme, pilot)
+        .replace("delay: 10 s", "delay: 10 s, power_swing: PS")
+        .replace("  P: {", &format!("{SWING}  P: {{"));
+    read(&text)
+}
+
+fn read(text: &str) -> Relay {
+    substation::settings::read("relay.yaml", text)
+        .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+fn text_of(line_ohm: f64, angle_deg: f64, earth_factor: f64, scheme: &str, pilot: &str) -> String {
     let zone = |name: &str, share: f64, way: &str| {
         let ohm = share * line_ohm;
         format!(
@@ -48,11 +67,9 @@ fn relay_of(line_ohm: f64, angle_deg: f64, earth_factor: f64, scheme: &str, pilo
          R{pilot}}}\n",
         zones.concat()
     );
-    let text = settings_of(&STREAM, HZ, RATE, &elements)
+    settings_of(&STREAM, HZ, RATE, &elements)
         + "subscriptions: {other: {reference: R, destination: '01:0c:cd:01:00:02', app_id: 2, \
-           conf_rev: 1, entries: [receive P]}}\n";
-    substation::settings::read("relay.yaml", &text)
-        .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+           conf_rev: 1, entries: [receive P]}}\n"
 }
 
 fn line(far_ohm: f64) -> Line {
@@ -96,8 +113,9 @@ impl<'a> End<'a> {
         }
     }
 
-    /// A step with what the other end says; answers what it sends itself, nothing at the end.
-    fn step(&mut self, received: Option<bool>) -> Option<bool> {
+    /// A step with what the other end says; answers what it sends itself, nothing at the end. What is sent with
+    /// an invalid quality is not heard.
+    fn step(&mut self, received: Option<bool>) -> Option<Option<bool>> {
         let pilot = self.pilot;
         let tell = |engine: &mut Engine| {
             engine.forget_messages();
@@ -107,9 +125,10 @@ impl<'a> End<'a> {
         if changes.contains(&Change::Operate(pilot, true)) {
             self.done.tripped_s.get_or_insert(now_s);
         }
-        let decision = self.stepper.engine.decision(pilot);
+        let engine = &self.stepper.engine;
+        let decision = engine.decision(pilot);
         self.done.phases = self.done.phases | decision.phases;
-        Some(decision.start)
+        Some(engine.sees(pilot).then_some(decision.start))
     }
 }
 
@@ -121,14 +140,26 @@ fn trips(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [
 
 /// Both ends, 0.3 s after the fault began.
 fn run(relay: &Relay, line: &Line, fault: Fault, delay_ms: Option<usize>) -> [Done; 2] {
+    run_for(0.3, relay, line, fault, delay_ms)
+}
+
+/// Both ends, so long after the fault began.
+fn run_for(
+    seconds: f64,
+    relay: &Relay,
+    line: &Line,
+    fault: Fault,
+    delay_ms: Option<usize>,
+) -> [Done; 2] {
+    let count = ((fault.begin_s + seconds) * f64::from(RATE)) as usize;
     let course = Course::new(line, &[fault]);
     let seen = [circuit::End::Near, circuit::End::Far]
-        .map(|end| course.seen_at(end, f64::from(RATE), 2000));
+        .map(|end| course.seen_at(end, f64::from(RATE), count));
     let [mut near, mut far] = [0, 1].map(|end| End::new(relay, &seen[end]));
-    let mut link: VecDeque<[bool; 2]> = vec![[false; 2]; delay_ms.unwrap_or(0) + 1].into();
+    let mut link: VecDeque<_> = vec![[None; 2]; delay_ms.unwrap_or(0) + 1].into();
     loop {
         let arrived = link.pop_front().expect("it is as long as the delay");
-        let heard = arrived.map(|sent| delay_ms.map(|_| sent));
+        let heard = arrived.map(|sent| sent.filter(|_| delay_ms.is_some()));
         let (Some(of_near), Some(of_far)) = (near.step(heard[1]), far.step(heard[0])) else {
             return [near.done, far.done];
         };
@@ -235,6 +266,53 @@ fn a_weak_end_echoes_and_trips_by_its_low_voltage() {
         for place in OUTSIDE {
             let at_ms = trips(&weak, &line(SOURCE_OHM), fault(kind, place), Some(10));
             assert_eq!(at_ms, [None; 2], "{kind:?} at {place}");
+        }
+    }
+}
+
+/// Two machines that fall out of step, with a slip of 1 Hz.
+fn out_of_step() -> Line {
+    let turning = |source: Source, hz: f64, angle_deg: f64| Source {
+        voltage: Complex::ZERO,
+        disturbing: vec![(hz, Complex::polar_deg(NOMINAL_V, angle_deg))],
+        ..source
+    };
+    let Line { near, far, .. } = line(SOURCE_OHM);
+    let (near, far) = (turning(near, 50.0, 0.0), turning(far, 49.0, -20.0));
+    Line { near, far, ..line(SOURCE_OHM) }
+}
+
+#[test]
+fn faults_of_the_line_during_a_power_swing_trip_both_ends_and_others_none() {
+    let line = out_of_step();
+    for (scheme, pilot) in [
+        ("pott", ""),
+        ("pott", ", weak_infeed: echo"),
+        ("putt", ", underreaching: Z1"),
+        ("dcb", ", coordination: 45 ms"),
+        ("dcb", ", coordination: 45 ms, unheard: trip"),
+    ] {
+        let relay = relay_in_swings(scheme, pilot);
+        for apart_deg in [130.0, 180.0, 220.0] {
+            let at = |kind, place| {
+                let fault = Fault { begin_s: (apart_deg - 20.0) / 360.0, ..fault(kind, place) };
+                let ends = run_for(0.5, &relay, &line, fault, Some(10));
+                ends.map(|end| end.tripped_s.map(|at_s| at_s - fault.begin_s))
+            };
+            for kind in [Kind::Earth(0), Kind::Phases(1), Kind::Three] {
+                for place in [0.3, 0.5, 0.7] {
+                    let tripped = at(kind, place);
+                    let text =
+                        format!("{scheme}{pilot}: {kind:?} at {place}, {apart_deg}: {tripped:?}");
+                    assert!(tripped.iter().all(|s| s.is_some_and(|s| s > 0.0)), "{text}");
+                }
+                for place in [-0.3, 1.3] {
+                    let tripped = at(kind, place);
+                    let text =
+                        format!("{scheme}{pilot}: {kind:?} at {place}, {apart_deg}: {tripped:?}");
+                    assert_eq!(tripped, [None; 2], "{text}");
+                }
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ const QUIET: Seen = Seen {
     received: None,
     phases_v: Some(HEALTHY_V),
     is_closed: Some(true),
+    is_swing: false,
 };
 const AHEAD: Seen = Seen { forward: true, ..QUIET };
 const ON_LINE: Seen = Seen { underreaching: true, ..AHEAD };
@@ -259,5 +260,36 @@ proptest::proptest! {
             let (tripped, _) = run([scheme; 2], delay, see, always);
             proptest::prop_assert_eq!(tripped, [None; 2], "{:?}", scheme);
         }
+    }
+}
+
+#[test]
+fn an_end_that_a_swing_slows_blocks_until_it_sees_a_fault_ahead() {
+    // Fault from 100 ms on; the second end finds it 400 ms later than the first, with coordination of 50 ms.
+    let found = |seen: [Seen; 2], is_swing| {
+        let see = move |ms: u64| {
+            [(100, seen[0]), (500, seen[1])].map(|(at, seen)| Seen {
+                is_swing: is_swing && ms >= 10,
+                ..if ms < at { QUIET } else { seen }
+            })
+        };
+        run([DCB; 2], 5, see, always).0
+    };
+    assert_eq!(found([AHEAD, BEHIND], true), [None; 2]);
+    assert!(found([AHEAD, BEHIND], false)[0].is_some(), "without a swing both are as fast");
+    let [near, far] = found([AHEAD, AHEAD], true);
+    assert!(
+        near.is_some_and(|ms| (550..560).contains(&ms)) && far == Some(550),
+        "{near:?} {far:?}"
+    );
+}
+
+#[test]
+fn there_is_no_echo_during_a_swing() {
+    for (is_swing, echoes) in [(false, true), (true, false)] {
+        let seen = Seen { is_swing, received: Some(true), ..QUIET };
+        let mut end = Teleprotection::new(settings(Scheme::Pott(Some(WEAK))));
+        let mut at = (0..200).map(|ms| SampleTime::from_ns(ms * 1_000_000));
+        assert_eq!(at.any(|now| end.update(now, Some(&seen)).start), echoes);
     }
 }

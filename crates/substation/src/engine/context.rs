@@ -17,6 +17,8 @@ pub(super) struct Context<'e> {
     pub(super) decisions: &'e [Decision],
     /// Elements that are blocked or off, or have nothing to look at that they can trust; as decisions.
     pub(super) blind: &'e [bool],
+    /// Distance elements during a power swing, in which they find faults only after a while; as decisions.
+    pub(super) swinging: &'e [bool],
     /// Poles of breakers that were tripped at the step before.
     pub(super) tripped: &'e [PhaseSet],
     /// Breakers that another device trips.

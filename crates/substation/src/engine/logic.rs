@@ -64,6 +64,11 @@ impl View<'_> {
         places.iter().all(|place| self.context.blind.get(*place) == Some(&false))
     }
 
+    /// Whether a power swing keeps one of these from seeing faults at once.
+    fn is_swing(&self, places: &[usize]) -> bool {
+        places.iter().any(|place| self.context.swinging.get(*place) == Some(&true))
+    }
+
     /// Decisions of those that have started.
     fn started(&self, places: &[usize]) -> impl Iterator<Item = Decision> {
         let said = places.iter().filter_map(|place| self.context.decisions.get(*place));
@@ -155,7 +160,7 @@ impl Logic {
                 let named = [&forward[..], &underreaching[..], &reverse[..]];
                 *sees = view.stream.is_some_and(has_both)
                     && !view.is_blocked()
-                    && named.into_iter().all(|places| view.can_see(places));
+                    && named.iter().all(|places| view.can_see(places));
                 let seen = teleprotection::Seen {
                     forward: view.has_started(forward),
                     phases: view.phases(forward),
@@ -164,6 +169,7 @@ impl Logic {
                     received: view.context.inputs.said(Input::Receive),
                     phases_v: view.phases_v().filter(|_| *sees),
                     is_closed: view.is_closed(*breaker),
+                    is_swing: named.iter().any(|places| view.is_swing(places)),
                 };
                 element.update(view.now, (!view.is_blocked()).then_some(&seen))
             }

@@ -66,6 +66,8 @@ pub struct Engine {
     seeing: Vec<bool>,
     /// Elements that are blocked, or are not among those.
     blind: Vec<bool>,
+    /// Elements whose power swing element sees a swing.
+    swinging: Vec<bool>,
     /// Elements that block each element.
     guards: Vec<Vec<usize>>,
     /// The same, of power swing elements that distance elements name.
@@ -121,6 +123,7 @@ impl Engine {
             inputs: vec![Inputs::default(); elements.len()],
             seeing: vec![false; elements.len()],
             blind: vec![true; elements.len()],
+            swinging: vec![false; elements.len()],
             guarding: vec![false; elements.len()],
             guards: protection.elements.iter().map(guards).collect(),
             swings: protection.elements.values().map(|element| named(element, true)).collect(),
@@ -278,6 +281,7 @@ impl Engine {
                 is_swing,
                 decisions: &self.decisions,
                 blind: &self.blind,
+                swinging: &self.swinging,
                 tripped: &self.tripped,
                 ordered: &self.ordered,
                 positions: &self.positions,
@@ -291,8 +295,9 @@ impl Engine {
                 self.changes.push(Change::Reclosing(index, state, shot));
             }
             self.seeing[index] = !self.groups.is_off(index) && element.sees(&self.streams);
-            let is_blocked = is_guarded || is_swing || inputs.is(Input::Block);
+            let is_blocked = is_guarded || inputs.is(Input::Block);
             self.blind[index] = is_blocked || !self.seeing[index];
+            self.swinging[index] = is_swing;
             self.guarding[index] = match element.cycle() {
                 Some(cycle) => cycle.blocks(),
                 None => rank == Rank::Guard && new.operate,
