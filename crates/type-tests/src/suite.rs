@@ -57,13 +57,13 @@ pub const KNOWN: [Known; 8] = [
     },
     Known {
         claim: "fault of three phases at the terminals during a swing",
-        most: 0.4,
+        most: 0.5,
         why: "No voltage is left to tell ahead from behind, and what the fault adds is not seen where a fast \
               swing changes the currents as much.",
     },
     Known {
         claim: "fault inside (30 %, up to 0.5 ohm) during a swing, delay of 0.3 s",
-        most: 0.17,
+        most: 0.2,
         why: "Of three phases through a resistance, with a slip of 1 Hz or more, the loop moves too fast for one \
               that stands still; with 3 Hz the delay is not over before most faults to earth are lost again.",
     },
