@@ -23,9 +23,9 @@ use super::client::{self, Connection};
 use super::control::Control;
 use super::protocol::Status;
 use super::registry::{Registration, name_for};
-use crate::domain::{Domain, Freeze, Start};
+use crate::domain::{Domain, Freeze, Pace, Start};
 use crate::launch::freeze::{FreezeConfig, Freezer};
-use crate::launch::{Follower, attach};
+use crate::launch::{Follower, Jumper, attach};
 use os::fds;
 use os::glance;
 use os::process::name_of;
@@ -39,6 +39,7 @@ pub struct Attach {
     /// Name of the domain; made from program and process number if `None`.
     pub name: Option<String>,
     pub tdf: Tdf,
+    pub pace: Pace,
 }
 
 /// What a servant says to who has started it, once.
@@ -114,6 +115,7 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     let mut servant = Command::new("/proc/self/exe");
     servant.args(["serve", "--owner", &theirs.as_raw_fd().to_string()]);
     servant.args(["--process", &attach.process.to_string(), "--tdf", &attach.tdf.to_string()]);
+    servant.args(["--pace", attach.pace.name()]);
     servant.args(attach.name.iter().flat_map(|name| ["--name", name]));
     servant.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     fds::inherit(&mut servant, theirs.as_fd());
@@ -167,6 +169,7 @@ pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
     for refusal in serving.follower.close() {
         serving.control.warn(refusal);
     }
+    drop(serving.jumper);
     drop(serving.registration);
     0
 }
@@ -175,6 +178,7 @@ struct Serving {
     registration: Registration,
     control: Arc<Control>,
     follower: Follower,
+    jumper: Option<Jumper>,
 }
 
 fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyhow::Result<Serving> {
@@ -185,7 +189,7 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
     let ourselves = [std::process::id().cast_signed(), signals::parent()];
     let stopped = attach::stop(attach.process, &ourselves)?;
     // Its clocks go on from the host's at this moment, which all of the program has passed by.
-    let start = Start { tdf: attach.tdf, realtime_ns: None, held: true };
+    let start = Start { tdf: attach.tdf, realtime_ns: None, held: true, pace: attach.pace };
     let domain = Domain::new(start).context("cannot make a clock")?;
     // Somebody else's program stays in the control group that it is in.
     let freezer = Freezer::start(FreezeConfig { freeze: Freeze::Off, method: None })
@@ -199,5 +203,6 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
     let attached = stopped.insert_into(&follower, &domain)?;
     let attach::Attached { processes, threads, stood_ns } = attached;
     send(&AttachResult::Attached { name, processes, threads, stood_ns });
-    Ok(Serving { registration, control, follower })
+    let jumper = Jumper::start(&domain, Vec::new()).context("cannot skip idle time")?;
+    Ok(Serving { registration, control, follower, jumper })
 }

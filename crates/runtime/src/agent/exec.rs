@@ -16,8 +16,8 @@ use super::keep;
 use super::query::counted;
 use super::registry::{Registration, name_for};
 use crate::domain::{Domain, Guard, Stalls, Start};
-use crate::launch::Follower;
 use crate::launch::freeze::{FreezeConfig, Freezer};
+use crate::launch::{Follower, Jumper};
 use os::fds;
 use os::process::Process;
 use os::signals::{self, FOR_THE_PROGRAM, Signals};
@@ -60,6 +60,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     if let Some(warning) = guard.as_ref().and_then(Guard::warning) {
         terminal::err!("qcycle: {warning}");
     }
+    let jumper = Jumper::start(&domain, Vec::new()).context("cannot skip idle time")?;
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     fds::raise_limit();
     let process = Process::open(keeper.id().cast_signed()).context("cannot hold the keeper")?;
@@ -92,6 +93,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     for warning in counted(&domain.counters()).1 {
         terminal::err!("qcycle: {warning}");
     }
+    drop(jumper);
     freezer.close();
     drop(registration);
     signals::end_as(status)

@@ -233,6 +233,8 @@ impl Tree {
             }
             let ready = fd[0].revents();
             if ready.contains(PollFlags::IN) {
+                // From before it is taken from the kernel, which says no more of it then.
+                let work = self.shared.domain.works().begin();
                 let notification = match seccomp::receive(listener.as_fd()) {
                     Ok(notification) => notification,
                     // Killed between its report and now.
@@ -244,7 +246,11 @@ impl Tree {
                 if !std::mem::replace(&mut begun, true) {
                     self.shared.freezer.started(notification.thread.cast_signed());
                 }
-                self.dispatch(NotifiedCall { listener: Arc::clone(listener), notification });
+                self.dispatch(NotifiedCall {
+                    listener: Arc::clone(listener),
+                    notification,
+                    _work: work,
+                });
             } else if ready.contains(PollFlags::HUP) {
                 return;
             }

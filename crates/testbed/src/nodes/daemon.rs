@@ -31,7 +31,7 @@ use os::signals;
 use runtime::agent::control::Control;
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
-use runtime::domain::{Domain, Guard, Start};
+use runtime::domain::{Domain, Guard, Pace, Start};
 use runtime::intervention::Interventions;
 use runtime::launch::Follower;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
@@ -143,6 +143,7 @@ impl Agent {
             tdf: Tdf::from_millionths(setup.tdf_millionths)?,
             realtime_ns: setup.realtime_zero_ns.map(|ns| ns.saturating_sub(setup.settle.as_ns())),
             held: true,
+            pace: Pace::Real,
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
         domain.grant(zero + setup.duration);
