@@ -188,6 +188,10 @@ enum Command {
         /// to 1000.
         #[arg(long, allow_hyphen_values = true)]
         tdf: Option<Tdf>,
+        /// How time passes, overriding the scenario's: `real`, or `skip` to jump over time in which no
+        /// program can run.
+        #[arg(long)]
+        pace: Option<Pace>,
         /// Also write the recorded points as CSV.
         #[arg(long)]
         csv: bool,
@@ -400,13 +404,14 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             duration,
             seed,
             tdf,
+            pace,
             csv,
             copy_inputs,
             repeat_disturbed,
             json,
             dry_run,
         } => {
-            let options = scenario::Options { variant, duration, seed, tdf };
+            let options = scenario::Options { variant, duration, seed, tdf, pace };
             if dry_run {
                 return checked(&scenario, &options);
             }

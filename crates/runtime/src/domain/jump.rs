@@ -9,9 +9,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use parking_lot::Mutex;
 use vtime::waits::{SLEEPS, Wait};
 use vtime::{HostTime, VirtualSpan, VirtualTime};
 
+use super::kept::Kept;
 use super::page::{host_now, wake_all};
 use super::programs::Program;
 use super::{Changed, Domain};
@@ -55,13 +57,21 @@ impl FromStr for Pace {
     }
 }
 
-/// Jumps of a clock so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct Jumped {
-    pub count: u64,
+/// How the time of a domain has passed so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct PaceStatus {
+    pub pace: Pace,
+    /// How it is found out that no program can run; empty where nothing is.
+    pub method: String,
+    pub jumps: u64,
     /// Virtual time that was jumped over, in nanoseconds.
     pub skipped_ns: i64,
+    /// Virtual time that passed at host rate, in nanoseconds, by what kept it from being jumped over.
+    pub kept_ns: Kept,
 }
+
+/// Of [`PaceStatus::method`].
+const METHOD: &str = "state and count of runs of each thread, looked at twice";
 
 /// Things that the agent is about to do for programs, which seem to wait meanwhile.
 #[derive(Debug, Default)]
@@ -160,10 +170,25 @@ impl Domain {
         })
     }
 
-    /// Jumps so far.
-    pub fn jumped(&self) -> Jumped {
-        let state = self.state.lock();
-        Jumped { count: state.jumps, skipped_ns: state.clock.jumped().as_ns() }
+    /// How its time has passed so far.
+    pub fn pace_status(&self) -> PaceStatus {
+        let (jumps, skipped) = {
+            let state = self.state.lock();
+            (state.jumps, state.clock.jumped())
+        };
+        let method = if self.pace == Pace::Real { "" } else { METHOD };
+        PaceStatus {
+            pace: self.pace,
+            method: method.to_owned(),
+            jumps,
+            skipped_ns: skipped.as_ns(),
+            kept_ns: self.kept.lock().clone(),
+        }
+    }
+
+    /// What kept its clock from jumping.
+    pub const fn kept(&self) -> &Mutex<Kept> {
+        &self.kept
     }
 
     /// The next virtual time at which a part of the agent has something to do; one that has passed

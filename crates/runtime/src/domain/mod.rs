@@ -9,6 +9,7 @@ mod beats;
 mod freeze;
 mod guard;
 mod jump;
+mod kept;
 mod late;
 mod page;
 mod programs;
@@ -27,7 +28,8 @@ use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
 pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use guard::{Guard, Stalls};
-pub use jump::{Jumped, Pace, Waiter, Work, Works};
+pub use jump::{Pace, PaceStatus, Waiter, Work, Works};
+pub use kept::{Keeping, Kept};
 pub use late::{AgentLateness, Serving};
 pub use page::{Mapped, Writers};
 pub use page::{Shared, host_now};
@@ -54,6 +56,7 @@ pub struct Domain {
     token: u64,
     pace: Pace,
     works: Works,
+    kept: Mutex<Kept>,
     /// It was detached, and jumps no more.
     is_let_go: AtomicBool,
     backstop: OnceLock<Arc<dyn Backstop>>,
@@ -87,8 +90,6 @@ impl State {
 /// The clock of a domain at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Reading {
-    /// How its time passes.
-    pub pace: Pace,
     /// Virtual nanoseconds since the start of the domain.
     pub virtual_ns: i64,
     /// Nanoseconds since 1970 that `CLOCK_REALTIME` shows.
@@ -98,7 +99,6 @@ pub struct Reading {
     pub paused_ns: i64,
     /// Times the clock was stopped.
     pub stops: u64,
-    pub jumped: Jumped,
     /// What `CLOCK_REALTIME` shows less that of the host.
     pub offset_ns: i64,
 }
@@ -134,6 +134,7 @@ impl Domain {
             token: u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned(),
             pace: start.pace,
             works: Works::default(),
+            kept: Mutex::default(),
             is_let_go: AtomicBool::new(false),
             backstop: OnceLock::new(),
             lateness: AgentLateness::default(),
@@ -291,14 +292,12 @@ impl Domain {
         let host = self.host_now();
         let now = state.clock.at(host);
         Reading {
-            pace: self.pace,
             virtual_ns: now.as_ns(),
             realtime_ns: self.realtime_ns(now),
             holds: state.clock.holds(),
             tdf_millionths: state.clock.tdf().millionths(),
             paused_ns: state.clock.paused(host).as_ns(),
             stops: state.stops,
-            jumped: Jumped { count: state.jumps, skipped_ns: state.clock.jumped().as_ns() },
             offset_ns: self.realtime_offset_ns(now, host),
         }
     }

@@ -31,10 +31,10 @@ use os::signals;
 use runtime::agent::control::Control;
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
-use runtime::domain::{Domain, Guard, Pace, Start};
+use runtime::domain::{Domain, Guard, Start};
 use runtime::intervention::Interventions;
-use runtime::launch::Follower;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
+use runtime::launch::{Follower, Jumper};
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_millis(500);
@@ -98,6 +98,7 @@ struct Agent {
     programs: Arc<Programs>,
     outputs: Vec<(String, JoinHandle<()>)>,
     guard: Option<Guard>,
+    jumper: Option<Jumper>,
     watch: Option<Watch>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
@@ -143,7 +144,7 @@ impl Agent {
             tdf: Tdf::from_millionths(setup.tdf_millionths)?,
             realtime_ns: setup.realtime_zero_ns.map(|ns| ns.saturating_sub(setup.settle.as_ns())),
             held: true,
-            pace: Pace::Real,
+            pace: setup.pace,
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
         domain.grant(zero + setup.duration);
@@ -159,7 +160,7 @@ impl Agent {
         let gate = follower.gate().clone();
         report_refusals(follower, Arc::clone(owner), Arc::clone(&control))?;
         let mut agent = Self {
-            points: Points::new(Arc::clone(owner)),
+            points: Points::new(Arc::clone(owner), Arc::clone(&domain)),
             owner: Arc::clone(owner),
             domain,
             control,
@@ -170,6 +171,7 @@ impl Agent {
             programs: Arc::default(),
             outputs: Vec::new(),
             guard: None,
+            jumper: None,
             watch: None,
             _registration: registration,
             setup,
@@ -274,6 +276,8 @@ impl Agent {
             }
         }
         self.watch = Some(self.start_watch().context("cannot watch programs")?);
+        let jumper = Jumper::start(&self.domain, Vec::new());
+        self.jumper = jumper.context("cannot skip idle time")?;
         if self.domain.release_hold().is_none() {
             bail!("the domain was released by another process before it started");
         }
@@ -306,6 +310,7 @@ impl Agent {
         // They are to hear that they shall end.
         self.freezer.disable();
         self.domain.assert_hold();
+        self.jumper = None;
         let stalls = self.guard.take().map(|guard| {
             drop(guard);
             self.domain.stalls()

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use libc::pid_t;
-use parking_lot::Mutex;
 use vtime::image::WAKE;
 use vtime::{HostSpan, VirtualSpan, VirtualTime};
 
 use super::Outlook;
-use super::kept::{Account, Keeping, Kept};
+use super::account::Account;
 use super::threads::Threads;
-use crate::domain::{Domain, Pace, Waiter, host_now};
+use crate::domain::{Domain, Keeping, Pace, Waiter, host_now};
 use crate::launch::timers::queue;
 
 /// A jump takes as long as some tens of microseconds, so there is none over less.
@@ -34,7 +33,6 @@ pub struct Jumper {
 struct Shared {
     domain: Arc<Domain>,
     outlooks: Vec<Arc<dyn Outlook>>,
-    kept: Mutex<Kept>,
     is_over: AtomicBool,
 }
 
@@ -54,7 +52,6 @@ impl Jumper {
         let shared = Arc::new(Shared {
             domain: Arc::clone(domain),
             outlooks,
-            kept: Mutex::default(),
             is_over: AtomicBool::new(false),
         });
         let own = Arc::clone(&shared);
@@ -73,11 +70,6 @@ impl Jumper {
         let thread = thread::Builder::new().name("jumper".into()).spawn(run)?;
         begun.recv().map_err(io::Error::other)??;
         Ok(Some(Self { shared, thread: Some(thread) }))
-    }
-
-    /// What kept the clock from jumping so far.
-    pub fn kept(&self) -> Kept {
-        self.shared.kept.lock().clone()
     }
 }
 
@@ -108,11 +100,12 @@ impl Shared {
         while !self.is_over.load(Ordering::Relaxed) {
             let turn = self.turn(&mut threads);
             let now = self.domain.now();
+            let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
             match turn {
                 Turn::Jumped => account.jumped(now),
-                Turn::Woke => account.note(&mut self.kept.lock(), now, Some(Keeping::Program)),
-                Turn::Kept(why) => account.note(&mut self.kept.lock(), now, Some(why)),
-                Turn::Still => account.note(&mut self.kept.lock(), now, None),
+                Turn::Woke => note(Some(Keeping::Program)),
+                Turn::Kept(why) => note(Some(why)),
+                Turn::Still => note(None),
             }
             pause = match turn {
                 Turn::Jumped | Turn::Woke => LOOK_MIN,

@@ -13,14 +13,13 @@
 //!
 //! - [`jumper`]: the thread, and its decisions
 //! - [`threads`]: the threads that must sleep
-//! - [`kept`]: what kept the clock from jumping, and for how long
+//! - [`account`]: what kept the clock from jumping, and for how long
 
+mod account;
 mod jumper;
-mod kept;
 mod threads;
 
 pub use jumper::Jumper;
-pub use kept::{Keeping, Kept};
 
 /// What a part of the agent knows of events that no thread waits for.
 pub trait Outlook: Send + Sync {

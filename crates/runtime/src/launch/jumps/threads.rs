@@ -14,8 +14,7 @@ use libc::pid_t;
 use os::at_rest::{Found, Looked};
 use os::process;
 
-use super::kept::Keeping;
-use crate::domain::{Domain, Program};
+use crate::domain::{Domain, Keeping, Program};
 use crate::launch::members;
 
 /// Whose a thread is.

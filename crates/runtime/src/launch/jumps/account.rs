@@ -1,47 +1,10 @@
-//! What kept the clock of a domain from jumping, and how much of its time that was.
+//! How much of the domain's time passed at host rate, and for which reason: from one look to the next.
 
-use std::collections::BTreeMap;
+use vtime::VirtualTime;
 
-use vtime::{VirtualSpan, VirtualTime};
+use crate::domain::{Keeping, Kept};
 
-/// Why the clock cannot jump at a moment.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Keeping {
-    /// A program runs, or is about to.
-    Program,
-    /// A program was stopped by a signal or a debugger.
-    Stopped,
-    /// The agent does something.
-    Agent,
-    /// A kernel may be about to send something by its own timers.
-    KernelTimers,
-    /// Nobody waits for a time: only something from outside can go on.
-    NoDeadline,
-    /// More threads wait than can say so.
-    Untold,
-    /// The kernel does not let the agent look at a thread.
-    Unseen,
-}
-
-/// Virtual time that passed at host rate, by what kept it from being jumped over.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct Kept(BTreeMap<Keeping, i64>);
-
-impl Kept {
-    /// In nanoseconds of the domain, by reason.
-    pub const fn ns(&self) -> &BTreeMap<Keeping, i64> {
-        &self.0
-    }
-
-    pub(super) fn add(&mut self, why: Keeping, time: VirtualSpan) {
-        *self.0.entry(why).or_default() += time.as_ns();
-    }
-}
-
-/// From one look to the next.
+/// Since the last look.
 #[derive(Debug)]
 pub(super) struct Account {
     since: VirtualTime,
@@ -70,6 +33,7 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn time_is_of_what_kept_the_clock_before_and_jumps_are_nobodys() {
