@@ -22,6 +22,7 @@
 //! - [`tap`]: TAP devices and their addresses
 //! - [`capture`]: pcapng files stamped in virtual time
 //! - [`emulator`]: the thread between TAP devices and fabric
+//! - [`outlook`]: what the emulator waits for, for whoever lets virtual time jump
 //! - [`stats`]: what it counted
 
 pub mod attacker;
@@ -30,6 +31,7 @@ pub mod emulator;
 pub mod fabric;
 pub mod link;
 mod mac_octets;
+pub mod outlook;
 pub mod owed;
 pub mod plan;
 pub mod repeats;
