@@ -36,7 +36,7 @@ fn beside(storm: &str) -> Option<(i64, i64)> {
 #[test]
 fn timers_that_are_always_due_delay_others_by_little() {
     let (timers, worker) = beside("fast").unwrap();
-    assert!(timers <= 2000 + 3 * worker, "late by {timers} µs, its worker by {worker} µs");
+    assert!(timers <= 2000 + 5 * worker, "late by {timers} µs, its worker by {worker} µs");
 }
 
 #[test]
