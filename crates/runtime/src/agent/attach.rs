@@ -13,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use anyhow::{Context, bail};
@@ -166,7 +167,9 @@ pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
     if watching.is_err() {
         serving.control.detach_unattended();
     }
-    for refusal in serving.follower.close() {
+    // Lets no more programs report; those that do already are followed until they have ended.
+    drop(serving.follower);
+    for refusal in serving.refusals {
         serving.control.warn(refusal);
     }
     drop(serving.jumper);
@@ -178,6 +181,7 @@ struct Serving {
     registration: Registration,
     control: Arc<Control>,
     follower: Follower,
+    refusals: Receiver<String>,
     jumper: Option<Jumper>,
 }
 
@@ -195,8 +199,12 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
     let freezer = Freezer::start(FreezeConfig { freeze: Freeze::Off, method: None })
         .context("cannot freeze programs")?;
     domain.set_backstop(freezer.clone());
-    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
-        .context("cannot follow programs")?;
+    let (sender, refusals) = mpsc::channel();
+    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer), move |refusal| {
+        // Nobody receives it if this process is about to end.
+        let _ = sender.send(refusal);
+    });
+    let follower = follower.context("cannot follow programs")?;
     let control = Control::new(&name, &title, Arc::clone(&domain), freezer, false);
     control.serve(&registration)?;
     fds::raise_limit();
@@ -204,5 +212,5 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
     let attach::Attached { processes, threads, stood_ns } = attached;
     send(&AttachResult::Attached { name, processes, threads, stood_ns });
     let jumper = Jumper::start(&domain, Vec::new()).context("cannot skip idle time")?;
-    Ok(Serving { registration, control, follower, jumper })
+    Ok(Serving { registration, control, follower, refusals, jumper })
 }

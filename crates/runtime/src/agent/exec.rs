@@ -5,10 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::Context;
-use parking_lot::Mutex;
 use vtime::HostSpan;
 
 use super::control::Control;
@@ -50,10 +48,14 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let domain = Domain::new(exec.start).context("cannot make a clock")?;
     let freezer = Freezer::start(exec.freeze).context("cannot freeze programs")?;
     domain.set_backstop(freezer.clone());
-    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
-        .context("cannot follow programs")?;
     let title = exec.command.join(" ");
     let control = Control::new(&name, &title, Arc::clone(&domain), Arc::clone(&freezer), false);
+    let warned = Arc::clone(&control);
+    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer), move |refusal| {
+        terminal::err!("qcycle: {refusal}");
+        warned.warn(refusal);
+    });
+    let follower = follower.context("cannot follow programs")?;
     control.serve(&registration)?;
     let guard = exec.stall_guard.map(|allowed| domain.guard(allowed)).transpose();
     let guard = guard.context("cannot guard the clock against stalls of the host")?;
@@ -76,17 +78,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
             }
         }
     })?;
-    let follower = Arc::new(Mutex::new(follower));
-    let reports = (Arc::clone(&follower), Arc::clone(&control));
-    thread::Builder::new().name("refusals".into()).spawn(move || {
-        loop {
-            report_refusals(&reports.0, &reports.1);
-            thread::sleep(Duration::from_millis(20));
-        }
-    })?;
     let status = keeper.wait().context("cannot wait for the program")?;
-    // What was refused last may have ended the program.
-    report_refusals(&follower, &control);
     if guard.is_some() {
         report_stalls(domain.stalls());
     }
@@ -108,13 +100,6 @@ fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
             "qcycle: {count} stalls of the host excluded from virtual time: {total:.1} ms in \
              total, the longest {longest:.1} ms"
         );
-    }
-}
-
-fn report_refusals(follower: &Mutex<Follower>, control: &Control) {
-    for refusal in follower.lock().refusals() {
-        terminal::err!("qcycle: {refusal}");
-        control.warn(refusal);
     }
 }
 

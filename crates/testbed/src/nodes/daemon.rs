@@ -40,8 +40,6 @@ use runtime::launch::{Follower, Jumper};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the last output of programs may take to be reported after all of them have ended.
 const OUTPUT_LONGEST: Duration = Duration::from_secs(1);
-/// How often programs that were refused are looked for.
-const REFUSALS_EVERY: Duration = Duration::from_millis(20);
 
 /// Serves one run, whose runner is at the other end of these descriptors: a socket, and a pipe
 /// for what programs write. The answer is the exit code of the process.
@@ -102,6 +100,7 @@ struct Agent {
     watch: Option<Watch>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
+    _follower: Follower,
 }
 
 /// The programs that run, and whether they were asked to stop.
@@ -155,10 +154,13 @@ impl Agent {
             Control::new(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer), true);
         report_interventions(&control, &domain, owner);
         control.serve(&registration)?;
-        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
-            .context("cannot follow programs")?;
+        let warned = (Arc::clone(&control), Arc::clone(owner));
+        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer), move |refusal| {
+            warned.0.warn(refusal.clone());
+            warned.1.warn(refusal);
+        })
+        .context("cannot follow programs")?;
         let gate = follower.gate().clone();
-        report_refusals(follower, Arc::clone(owner), Arc::clone(&control))?;
         let mut agent = Self {
             points: Points::new(Arc::clone(owner), Arc::clone(&domain)),
             owner: Arc::clone(owner),
@@ -174,6 +176,7 @@ impl Agent {
             jumper: None,
             watch: None,
             _registration: registration,
+            _follower: follower,
             setup,
         };
         let plan = agent.setup.network.clone();
@@ -333,8 +336,6 @@ impl Agent {
         self.nodes.clear();
         self.freezer.close();
         let unheard = self.finish_outputs();
-        // A refusal may be why a program ended, and so why the run did.
-        thread::sleep(2 * REFUSALS_EVERY);
         let (access, agent_cpu_s) = (self.points.access(), own_cpu_s());
         FinalReport { status, network, stalls, access, agent_cpu_s, unheard }
     }
@@ -428,25 +429,6 @@ fn report_event(event: FromNode, owner: &Owner, domain: &Domain, programs: &Prog
         }
     }
     programs.ended();
-}
-
-fn report_refusals(
-    follower: Follower,
-    owner: Arc<Owner>,
-    control: Arc<Control>,
-) -> std::io::Result<()> {
-    thread::Builder::new()
-        .name("refusals".into())
-        .spawn(move || {
-            loop {
-                for refusal in follower.refusals() {
-                    control.warn(refusal.clone());
-                    owner.warn(refusal);
-                }
-                thread::sleep(REFUSALS_EVERY);
-            }
-        })
-        .map(drop)
 }
 
 fn own_cpu_s() -> f64 {
