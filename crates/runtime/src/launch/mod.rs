@@ -45,4 +45,4 @@ mod timers;
 mod tracee;
 
 pub use follow::Follower;
-pub use jumps::{Jumper, Outlook};
+pub use jumps::{Jumper, Outlook, Waits};

@@ -19,6 +19,7 @@ use vtime::{HostSpan, Tdf, VirtualTime};
 
 use super::node::{FromNode, NodeHandle};
 use super::orders::{Exited, FinalReport, Order, Report, Setup};
+use super::outlook;
 use super::output;
 use super::owner::{self, Owner};
 use super::points::Points;
@@ -34,7 +35,7 @@ use runtime::agent::registry::{self, Registration};
 use runtime::domain::{Domain, Guard, Start};
 use runtime::intervention::Interventions;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
-use runtime::launch::{Follower, Jumper};
+use runtime::launch::{Follower, Jumper, Outlook};
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_millis(500);
@@ -279,7 +280,11 @@ impl Agent {
             }
         }
         self.watch = Some(self.start_watch().context("cannot watch programs")?);
-        let jumper = Jumper::start(&self.domain, Vec::new());
+        let outlooks = self.network.iter().map(|network| {
+            let outlook = outlook::Network::new(network.outlook(), Arc::clone(&self.domain));
+            Arc::new(outlook) as Arc<dyn Outlook>
+        });
+        let jumper = Jumper::start(&self.domain, outlooks.collect());
         self.jumper = jumper.context("cannot skip idle time")?;
         if self.domain.release_hold().is_none() {
             bail!("the domain was released by another process before it started");

@@ -2,11 +2,13 @@
 //!
 //! - [`daemon`]: `qcycle agent`, which a run starts; [`orders`] is what the two say to each other
 //! - [`node`]: a place where programs run
+//! - [`outlook`]: what the network waits for, for a clock that jumps
 //! - [`watch`]: what keeps programs from acting in time
 
 pub mod daemon;
 pub mod node;
 pub mod orders;
+mod outlook;
 mod output;
 mod owner;
 mod points;

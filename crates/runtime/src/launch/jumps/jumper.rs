@@ -9,9 +9,9 @@ use libc::pid_t;
 use vtime::image::WAKE;
 use vtime::{HostSpan, VirtualSpan, VirtualTime};
 
-use super::Outlook;
 use super::account::Account;
 use super::threads::Threads;
+use super::{Outlook, Waits};
 use crate::domain::{Domain, Keeping, Pace, Waiter, host_now};
 use crate::launch::timers::queue;
 
@@ -97,9 +97,15 @@ impl Shared {
         os::realtime::exact_timeouts();
         let mut account = Account::begin(self.domain.now());
         let mut pause = LOOK_MIN;
+        let mut seen = host_now();
         while !self.is_over.load(Ordering::Relaxed) {
             let turn = self.turn(&mut threads);
             let now = self.domain.now();
+            if let Turn::Kept(Keeping::KernelTimers) = turn {
+                let ran = host_now() - seen;
+                self.outlooks.iter().for_each(|outlook| outlook.ran_for_kernels(ran));
+            }
+            seen = host_now();
             let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
             match turn {
                 Turn::Jumped => account.jumped(now),
@@ -116,6 +122,11 @@ impl Shared {
         }
     }
 
+    /// What each part waits for; `None` if one has something to do.
+    fn look_out(&self) -> Option<Vec<Waits>> {
+        self.outlooks.iter().map(|outlook| outlook.look()).collect()
+    }
+
     fn turn(&self, threads: &mut Threads) -> Turn {
         let domain = &self.domain;
         if !domain.runs() {
@@ -124,14 +135,16 @@ impl Shared {
         if let Err(why) = threads.sleep() {
             return Turn::Kept(why);
         }
-        let quiet = || self.outlooks.iter().all(|outlook| outlook.is_quiet());
-        if !domain.works().are_done() || !quiet() {
+        let Some(outlooks) = self.look_out().filter(|_| domain.works().are_done()) else {
             return Turn::Kept(Keeping::Agent);
-        }
+        };
         let (waiters, untold) = domain.waiters(threads.programs());
         let due = domain.next_due();
-        if !threads.have_slept() || !quiet() {
+        if !threads.have_slept() {
             return Turn::Kept(Keeping::Program);
+        }
+        if self.look_out().as_ref() != Some(&outlooks) {
+            return Turn::Kept(Keeping::Agent);
         }
         if untold {
             return Turn::Kept(Keeping::Untold);
@@ -144,7 +157,7 @@ impl Shared {
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
             Next::None => Turn::Kept(Keeping::NoDeadline),
-            Next::At(_) if self.outlooks.iter().any(|outlook| outlook.is_owed()) => {
+            Next::At(_) if outlooks.iter().any(|waits| waits.for_kernels) => {
                 Turn::Kept(Keeping::KernelTimers)
             }
             Next::At(when) if when - now < WORTH => Turn::Kept(Keeping::Program),

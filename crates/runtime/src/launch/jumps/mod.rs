@@ -20,13 +20,23 @@ mod jumper;
 mod threads;
 
 pub use jumper::Jumper;
+use vtime::HostSpan;
+
+/// What a part of the agent that has nothing to do waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waits {
+    /// Changes whenever it does anything.
+    pub round: u64,
+    /// Whether a kernel may be about to do something by timers of its own, which run on host time: then
+    /// the clock has to run along with them.
+    pub for_kernels: bool,
+}
 
 /// What a part of the agent knows of events that no thread waits for.
 pub trait Outlook: Send + Sync {
-    /// Whether it has something to do now, or something is on its way to it.
-    fn is_quiet(&self) -> bool;
+    /// What it waits for; `None` if it has something to do now, or something is on its way to it.
+    fn look(&self) -> Option<Waits>;
 
-    /// Whether a kernel may be about to do something by timers of its own, which run on host time: then
-    /// the clock has to run along with them.
-    fn is_owed(&self) -> bool;
+    /// So much host time passed for timers of a kernel alone since the last look.
+    fn ran_for_kernels(&self, span: HostSpan);
 }
