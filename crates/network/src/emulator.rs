@@ -318,8 +318,9 @@ impl Round {
 
     /// The host time at which the next frame is due or captures are to be written.
     fn wait_until(&self) -> Option<HostTime> {
-        let due =
-            self.running_now().and(self.next_at()).and_then(|at| self.domain.host_time_of(at));
+        let next = self.next_at();
+        self.watch.is_for(next);
+        let due = self.running_now().and(next).and_then(|at| self.domain.host_time_of(at));
         due.into_iter().chain(self.recorder.as_ref().and_then(Recorder::due)).min()
     }
 

@@ -16,6 +16,7 @@
 //! - [`routes`]: when a namespace's kernel acknowledges data of TCP
 //! - [`process_bus`]: kernel links between namespaces, for relays that run in host time
 
+pub mod at_rest;
 pub mod clock;
 pub mod datagram;
 pub mod elf;
