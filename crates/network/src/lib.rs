@@ -20,6 +20,7 @@
 //!
 //! What touches the world:
 //! - [`tap`]: TAP devices and their addresses
+//! - [`tcp_settings`]: what keeps TCP in a node from waiting on timers of its own
 //! - [`capture`]: pcapng files stamped in virtual time
 //! - [`emulator`]: the thread between TAP devices and fabric
 //! - [`outlook`]: what the emulator waits for, for whoever lets virtual time jump
@@ -38,6 +39,7 @@ pub mod repeats;
 pub mod stats;
 pub mod switch;
 pub mod tap;
+pub mod tcp_settings;
 pub mod wire;
 
 /// An Ethernet frame from destination address to the end of the payload, without preamble and

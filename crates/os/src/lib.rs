@@ -13,6 +13,7 @@
 //! - [`clock`]: how far `CLOCK_REALTIME` may be off
 //! - [`elf`]: symbols of an object, and whether it needs a loader
 //! - [`link_kind`]: what kind of link an interface of the host is
+//! - [`routes`]: when a namespace's kernel acknowledges data of TCP
 //! - [`process_bus`]: kernel links between namespaces, for relays that run in host time
 
 pub mod at_rest;
@@ -29,6 +30,7 @@ pub mod process;
 pub mod process_bus;
 pub mod realtime;
 pub mod regular;
+pub mod routes;
 pub mod run_delay;
 pub mod signals;
 pub mod sockets;
