@@ -302,7 +302,9 @@ impl Round {
                 stations.push(station);
             }
         }
-        self.board.begin_wait(self.next_at(), self.owed.owes(host_now()));
+        let next_at = self.next_at();
+        self.watch.is_for(next_at);
+        self.board.begin_wait(next_at, self.owed.owes(host_now()));
         let ready = poll_until(&mut fds, self.wait_until());
         self.board.end_wait();
         ready?;
