@@ -8,6 +8,7 @@ use super::harness::*;
 use super::*;
 use crate::outlook::Quiet;
 use crate::owed::Reason;
+use crate::tcp_settings::avoid_timers_here;
 use runtime::domain::Start;
 use vtime::HostSpan;
 
@@ -134,4 +135,58 @@ fn a_neighbour_that_is_not_there_is_owed_until_the_kernel_gives_up() {
     let (stats, _) = testbed.stop();
     assert_eq!(stats.ran_for.len(), 1);
     assert_eq!((stats.ran_for[0].node.as_str(), stats.ran_for[0].host_ns), ("alice", 7_000_000));
+}
+
+/// Requests with answers, then one without. Settings of the nodes make a difference of 40 ms, which no
+/// machine is too slow to see in the quickest of five.
+#[test]
+fn settings_of_a_node_keep_acknowledgements_from_waiting() {
+    let domain = Domain::new(Start::default()).unwrap();
+    let quickest = |sets: bool| {
+        let testbed = Testbed::start(&pair(0), &domain)?;
+        let place = |node: usize| &testbed.sockets[node];
+        for node in [0, 1].into_iter().filter(|_| sets) {
+            in_namespace_of(place(node), avoid_timers_here).unwrap();
+        }
+        let bob = in_namespace_of(place(1), || TcpListener::bind((address(1), PORT))).unwrap();
+        let connect = || TcpStream::connect((address(1), PORT));
+        let mut alice = in_namespace_of(place(0), connect).unwrap();
+        let (mut bob, _) = bob.accept().unwrap();
+        alice.set_nodelay(true).unwrap();
+        bob.set_nodelay(true).unwrap();
+        let (mut octet, outlook) = ([0], testbed.emulator.outlook());
+        let waits = (0..5).map(|_| {
+            // The kernel delays again what is answered, once it has found that it did so in vain.
+            for _ in 0..40 {
+                alice.write_all(b"?").unwrap();
+                bob.read_exact(&mut octet).unwrap();
+                bob.write_all(b"!").unwrap();
+                alice.read_exact(&mut octet).unwrap();
+            }
+            while quiet(&outlook, &domain).owing.is_some() {}
+            let sent = Instant::now();
+            alice.write_all(b"?").unwrap();
+            bob.read_exact(&mut octet).unwrap();
+            while quiet(&outlook, &domain).owing.is_some() {}
+            sent.elapsed()
+        });
+        waits.min()
+    };
+    let (Some(without), Some(with)) = (quickest(false), quickest(true)) else { return };
+    println!("acknowledged after {without:?}, with settings of the node after {with:?}");
+    assert!(4 * with < without);
+}
+
+/// What a look costs, as a table; says nothing about what is good enough.
+#[test]
+fn looks() {
+    const LOOKS: u32 = 10_000;
+    let domain = Domain::new(Start::default()).unwrap();
+    let Some(testbed) = Testbed::start(&pair(0), &domain) else { return };
+    let outlook = testbed.emulator.outlook();
+    quiet(&outlook, &domain);
+    let begun = Instant::now();
+    let quiet = (0..LOOKS).filter(|_| outlook.look(domain.now(), host_now()).is_some()).count();
+    println!("{quiet} of {LOOKS} looks quiet, {:?} each, two devices", begun.elapsed() / LOOKS);
+    assert!(quiet > 0);
 }
