@@ -16,6 +16,7 @@
 //! - [`fabric`]: all of these together, one event after the other
 //!
 //! - [`wire`]: views of Ethernet, ARP, IPv4, TCP and UDP
+//! - [`pcapng`]: frames read back from captures, one at a time
 //!
 //! What touches the world:
 //! - [`tap`]: TAP devices and their addresses
@@ -29,6 +30,7 @@ pub mod emulator;
 pub mod fabric;
 pub mod link;
 mod mac_octets;
+pub mod pcapng;
 pub mod plan;
 pub mod repeats;
 pub mod stats;
