@@ -365,6 +365,25 @@ mod tests {
         vec![Err(Damage { offset: offset as u64, fault })]
     }
 
+    /// Times, lengths and directions as tshark has them.
+    #[test]
+    fn captures_are_read_as_tshark_reads_them() {
+        use Heading::{Inbound, Outbound};
+        let shown = |octets: &[u8]| -> Vec<_> {
+            let frames = Frames::new(octets).map(Result::unwrap);
+            frames.map(|frame| (frame.realtime_ns, frame.bytes.len(), frame.heading)).collect()
+        };
+        let expected = [
+            (1_795_782_547_963_806_257, 42, Some(Outbound)),
+            (1_795_782_547_972_281_574, 42, Some(Inbound)),
+            (1_795_782_547_972_337_756, 52, Some(Outbound)),
+            (1_795_782_547_981_086_553, 52, Some(Inbound)),
+        ];
+        assert_eq!(shown(include_bytes!("../tests/data/poller.pcapng")), expected);
+        let expected = [(105_000_001_000, 60, Some(Inbound)), (105_000_003_000, 61, None)];
+        assert_eq!(shown(include_bytes!("../tests/data/big_endian.pcapng")), expected);
+    }
+
     #[test]
     fn a_cut_names_the_block_that_it_went_through() {
         let whole = pcapng(&two_frames());
