@@ -60,8 +60,8 @@ pub struct Comparison {
     pub compared: Compared,
     /// The first difference of each kind in each place, the first of all first; none: the same.
     pub differences: Vec<Difference>,
-    /// What the runs were made of and is not equal, such as the seed or a program. That makes no
-    /// difference by itself, and may explain one.
+    /// Of runs of one scenario that differ: what they were made of and is not equal, such as the
+    /// seed or a program. That makes no difference by itself, and may explain one.
     pub made_of: Vec<String>,
 }
 
@@ -151,11 +151,12 @@ impl<'r> Comparing<'r> {
 
     /// The result.
     pub fn finish(mut self) -> Comparison {
+        let explains = self.is_comparable() && !self.differences.is_empty();
         self.differences.sort_by(Difference::in_order);
         Comparison {
             compared: self.compared,
             differences: self.differences,
-            made_of: record::made_of(self.runs),
+            made_of: if explains { record::made_of(self.runs) } else { Vec::new() },
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Rules, is_equal, is_near};
 use crate::record::{RunRecord, ScenarioRecord};
 use crate::verdict::Verdict;
 use report_kit::figure::figure;
-use report_kit::machine::Versions;
+use report_kit::machine::{Versions, utc};
 use scenario::model::{Measure, MeasureKind};
 
 /// Digits of a hash that tell texts apart for people.
@@ -113,7 +113,10 @@ pub(super) fn made_of([one, other]: [&RunRecord; 2]) -> Vec<String> {
     let both = [one, other];
     compare("seed", both.map(|run| run.scenario.seed.to_string()));
     compare("tdf", both.map(|run| figure(run.scenario.tdf)));
+    compare("time of day at zero", both.map(|run| utc(run.realtime_zero_ns)));
     compare("qcycle", both.map(|run| qcycle(&run.versions)));
+    compare("processor", both.map(|run| run.machine.cpu_model.clone()));
+    compare("kernel", both.map(|run| run.machine.kernel.clone()));
     let [first, second] = both.map(inputs);
     let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
     let changed = names.into_iter().filter(|name| first.get(*name) != second.get(*name));
