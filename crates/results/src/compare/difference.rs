@@ -31,7 +31,7 @@ pub struct Difference {
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     Scenario,
-    /// Recorded points.
+    /// Points of the plant, as they were recorded over time.
     Series,
     Capture,
     /// How the run ended.
@@ -46,7 +46,7 @@ pub enum What {
     /// The text of the scenario.
     Text,
     Variant,
-    /// The planned length.
+    /// How long the run was to be, from zero.
     Duration,
     /// One of the runs does not have it.
     Missing,
@@ -89,7 +89,7 @@ pub enum Value {
     None,
     Text(String),
     Count(u64),
-    /// Finite.
+    /// JSON can write it: neither infinite nor NaN.
     Number(f64),
     /// A time in nanoseconds.
     TimeNs(i64),

@@ -12,7 +12,7 @@ struct Timed {
     frame: CapturedFrame,
 }
 
-/// Differences by kind.
+/// Differences of one capture, of which each kind is counted apart.
 #[derive(Default)]
 struct Kinds {
     time: Tally,

@@ -48,7 +48,7 @@ pub struct Compared {
     pub verdicts: u64,
     /// Points of the plant.
     pub series: u64,
-    /// Values of them.
+    /// How many values of them, over all rows.
     pub points: u64,
     pub captures: u64,
     pub frames: u64,
@@ -149,7 +149,7 @@ impl<'r> Comparing<'r> {
         Ok(())
     }
 
-    /// The result.
+    /// Ends it: differences stand in the order in which they are to be read.
     pub fn finish(mut self) -> Comparison {
         let explains = self.is_comparable() && !self.differences.is_empty();
         self.differences.sort_by(Difference::in_order);
