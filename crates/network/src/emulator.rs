@@ -11,10 +11,11 @@
 #[cfg(test)]
 pub(super) mod harness;
 #[cfg(test)]
+mod outlook_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -26,6 +27,8 @@ use vtime::{HostTime, VirtualSpan, VirtualTime};
 use super::Frame;
 use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
+use super::outlook::{Board, Device, Outlook};
+use super::owed::Owed;
 use super::plan::Plan;
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
 use super::{repeats, tap};
@@ -43,6 +46,7 @@ const FRAME_OCTETS_MAX: usize = 65_536 + 18;
 /// A running network. Stops when dropped.
 #[derive(Debug)]
 pub struct Emulator {
+    board: Arc<Board>,
     /// Closing it stops the thread.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<NetworkStats>>,
@@ -63,11 +67,18 @@ pub fn start(
 ) -> io::Result<Emulator> {
     let (stopped, stop) = io::pipe()?;
     let round = Round::new(plan, taps, domain, zero, captures, stopped)?;
+    let board = Arc::clone(&round.board);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
-    Ok(Emulator { stop: Some(stop), thread: Some(thread) })
+    Ok(Emulator { board, stop: Some(stop), thread: Some(thread) })
 }
 
 impl Emulator {
+    /// What the network waits for, to be read from any thread.
+    #[must_use]
+    pub fn outlook(&self) -> Outlook {
+        Outlook::new(Arc::clone(&self.board))
+    }
+
     /// Stops the network; what is under way stays there. Returns what was counted.
     #[must_use]
     pub fn stop(mut self) -> NetworkStats {
@@ -92,6 +103,8 @@ struct Round {
     watch: Watch,
     stopped: PipeReader,
     fabric: Fabric,
+    owed: Owed,
+    board: Arc<Board>,
     /// By station; attackers have none.
     interfaces: Vec<Option<Interface>>,
     names: Vec<String>,
@@ -104,8 +117,7 @@ struct Round {
 }
 
 struct Interface {
-    device: File,
-    is_gone: bool,
+    device: Arc<Device>,
     stats: InterfaceStats,
 }
 
@@ -127,12 +139,17 @@ impl Round {
             })?;
             let station = names.iter().position(|station| station == name);
             let station = station.expect("nodes are stations");
-            let (device, stats) = (device.into(), InterfaceStats::default());
-            interfaces[station] = Some(Interface { device, is_gone: false, stats });
+            let device = Arc::new(Device::new(device.into()));
+            let stats = InterfaceStats::default();
+            interfaces[station] = Some(Interface { device, stats });
         }
+        let present = interfaces.iter().flatten();
+        let devices = present.map(|interface| Arc::clone(&interface.device)).collect();
         Ok(Self {
             watch: domain.watch()?,
             fabric: Fabric::new(plan, zero),
+            owed: Owed::default(),
+            board: Arc::new(Board::new(devices, names.clone())),
             recorder: captures.map(|folder| Recorder::begin(folder, &names)).transpose()?,
             domain,
             stopped,
@@ -177,12 +194,14 @@ impl Round {
     }
 
     fn take_from(&mut self, station: usize) {
+        let host = host_now();
         for _ in 0..FRAMES_PER_ROUND {
             let Some(interface) = &mut self.interfaces[station] else { return };
-            match interface.device.read(&mut self.buffer) {
+            match (&interface.device.file).read(&mut self.buffer) {
                 Ok(0) => return self.mark_gone(station, "end of file"),
                 Ok(length) => {
                     let frame = Frame::from(&self.buffer[..length]);
+                    self.owed.sent(station, &frame, host);
                     if self.is_needless_repeat(&frame) {
                         self.count(station, |stats| stats.withheld_repeats += 1);
                         continue;
@@ -215,7 +234,7 @@ impl Round {
     /// Reads no more from a device that was taken away.
     fn mark_gone(&mut self, station: usize, why: &str) {
         if let Some(interface) = &mut self.interfaces[station] {
-            interface.is_gone = true;
+            interface.device.mark_gone();
         }
         let name = &self.names[station];
         self.warnings.push(format!("the interface of node `{name}` is gone: {why}"));
@@ -225,22 +244,24 @@ impl Round {
     fn deliver(&mut self) {
         let Some(now) = self.running_now() else { return };
         self.outbox.extend(self.fabric.poll(now));
+        let host = host_now();
         for _ in 0..FRAMES_PER_ROUND {
             let Some(now) = self.running_now() else { return };
             let Some(delivery) = self.outbox.pop_front() else { return };
-            self.deliver_one(now, &delivery);
+            self.deliver_one(now, host, &delivery);
         }
     }
 
-    fn deliver_one(&mut self, now: VirtualTime, delivery: &Delivery) {
+    fn deliver_one(&mut self, now: VirtualTime, host: HostTime, delivery: &Delivery) {
         assert!(delivery.at <= now, "no frame is handed over before it has arrived");
         let Some(interface) = &mut self.interfaces[delivery.station] else { return };
-        match interface.device.write(&delivery.frame) {
+        match (&interface.device.file).write(&delivery.frame) {
             Ok(_) => {
                 interface.stats.received += 1;
                 let late = (now - delivery.at).as_ns();
                 self.lateness.count(late.unsigned_abs());
                 self.domain.lateness().frames.note(late);
+                self.owed.delivered(delivery.station, &delivery.frame, host);
                 self.record(delivery.station, now, Heading::Inbound, &delivery.frame);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -275,21 +296,30 @@ impl Round {
         let mut stations = Vec::with_capacity(self.interfaces.len());
         for (station, interface) in self.interfaces.iter().enumerate() {
             if let Some(interface) = interface
-                && !interface.is_gone
+                && !interface.device.is_gone()
             {
-                fds.push(readable(interface.device.as_fd()));
+                fds.push(readable(interface.device.file.as_fd()));
                 stations.push(station);
             }
         }
-        poll_until(&mut fds, self.wait_until())?;
+        self.board.begin_wait(self.next_at(), self.owed.owes(host_now()));
+        let ready = poll_until(&mut fds, self.wait_until());
+        self.board.end_wait();
+        ready?;
         let mut is_ready = fds[2..].iter().map(|fd| !fd.revents().is_empty());
         stations.retain(|_| is_ready.next() == Some(true));
         Ok(Ready { stations, is_stopped: !fds[1].revents().is_empty() })
     }
 
+    /// When there is something to do next.
+    fn next_at(&self) -> Option<VirtualTime> {
+        self.outbox.front().map(|delivery| delivery.at).or(self.fabric.next_at())
+    }
+
     /// The host time at which the next frame is due or captures are to be written.
     fn wait_until(&self) -> Option<HostTime> {
-        let next = self.outbox.front().map(|delivery| delivery.at).or(self.fabric.next_at());
+        let next = self.next_at();
+        self.watch.is_for(next);
         let due = self.running_now().and(next).and_then(|at| self.domain.host_time_of(at));
         due.into_iter().chain(self.recorder.as_ref().and_then(Recorder::due)).min()
     }
@@ -304,12 +334,13 @@ impl Round {
             lateness: self.lateness.summary(),
             warnings,
             losses,
+            ran_for: self.board.ran_for(),
             ..NetworkStats::default()
         };
         for (station, name) in self.names.into_iter().enumerate() {
             if let Some(interface) = &self.interfaces[station] {
                 let mut counted = interface.stats;
-                counted.dropped_unread = tap::unread(&interface.device).unwrap_or(0);
+                counted.dropped_unread = tap::unread(&interface.device.file).unwrap_or(0);
                 if counted.dropped_unread > 0 {
                     stats.warnings.push(format!(
                         "{} frames of node `{name}` were lost before the network read them: the \

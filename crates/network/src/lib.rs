@@ -13,15 +13,17 @@
 //! - [`attacker`]: a host that poisons ARP caches
 //! - [`plan`]: the network of a scenario, checked
 //! - [`repeats`]: TCP segments that exist only because the kernel waited on host time
+//! - [`owed`]: what kernels may still have to send by timers of their own
 //! - [`fabric`]: all of these together, one event after the other
 //!
-//! - [`wire`]: views of Ethernet, ARP, IPv4, TCP and UDP
+//! - [`wire`]: views of Ethernet, ARP, IPv4, IPv6, TCP and UDP
 //! - [`pcapng`]: frames read back from captures, one at a time
 //!
 //! What touches the world:
 //! - [`tap`]: TAP devices and their addresses
 //! - [`capture`]: pcapng files stamped in virtual time
 //! - [`emulator`]: the thread between TAP devices and fabric
+//! - [`outlook`]: what the emulator waits for, for whoever lets virtual time jump
 //! - [`stats`]: what it counted
 
 pub mod attacker;
@@ -30,6 +32,8 @@ pub mod emulator;
 pub mod fabric;
 pub mod link;
 mod mac_octets;
+pub mod outlook;
+pub mod owed;
 pub mod pcapng;
 pub mod plan;
 pub mod repeats;

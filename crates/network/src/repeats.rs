@@ -14,18 +14,14 @@
 use std::net::Ipv4Addr;
 
 use crate::wire::ethernet::ETHERTYPE_IPV4;
-use crate::wire::{Ethernet, Ipv4};
-
-// Flags of TCP (RFC 9293, 3.1).
-const FIN: u8 = 0x01;
-const SYN: u8 = 0x02;
-const ACK: u8 = 0x10;
+use crate::wire::tcp::distance;
+use crate::wire::{Ethernet, Ipv4, Tcp};
 
 /// Whether a segment sent while the clock is stopped asks nothing of the network that is not
 /// under way already. Any frame may be handed in.
 pub fn is_needless<'a>(frame: &[u8], under_way: impl Iterator<Item = &'a [u8]>) -> bool {
     let Some(segment) = Segment::parse(frame) else { return false };
-    let length = segment.length();
+    let length = segment.tcp.length();
     if length == 0 {
         return false;
     }
@@ -40,18 +36,13 @@ pub fn is_needless<'a>(frame: &[u8], under_way: impl Iterator<Item = &'a [u8]>) 
     true
 }
 
-/// A view of one TCP segment. Positions are octets from its first place in sequence space, where
-/// SYN and FIN take one place each.
+/// A segment and who sends it to whom. Positions are octets from its first place in sequence
+/// space, where SYN and FIN take one place each.
 #[derive(Clone, Copy, Debug)]
 struct Segment<'a> {
     from: (Ipv4Addr, u16),
     to: (Ipv4Addr, u16),
-    sequence: u32,
-    /// The acknowledgement number, if it is valid.
-    acknowledgement: Option<u32>,
-    syn: bool,
-    fin: bool,
-    payload: &'a [u8],
+    tcp: Tcp<'a>,
 }
 
 impl<'a> Segment<'a> {
@@ -61,31 +52,16 @@ impl<'a> Segment<'a> {
             return None;
         }
         let packet = Ipv4::parse(frame.payload)?;
-        let transport = packet.transport()?;
-        let sequence = transport.tcp?.sequence;
-        // The header of TCP was looked at by `transport`.
-        let (number, flags) = (packet.payload.get(8..12)?, packet.payload.get(13)?);
-        let number = u32::from_be_bytes(number.try_into().ok()?);
-        Some(Self {
-            from: (packet.source, transport.source_port),
-            to: (packet.destination, transport.destination_port),
-            sequence,
-            acknowledgement: (flags & ACK != 0).then_some(number),
-            syn: flags & SYN != 0,
-            fin: flags & FIN != 0,
-            payload: transport.payload,
-        })
-    }
-
-    fn length(&self) -> usize {
-        usize::from(self.syn) + self.payload.len() + usize::from(self.fin)
+        let tcp = packet.tcp()?;
+        let from = (packet.source, tcp.source_port);
+        Some(Self { from, to: (packet.destination, tcp.destination_port), tcp })
     }
 
     /// What lies at a place: an octet, or one of the flags.
     fn at(&self, place: usize) -> Place {
-        match place.checked_sub(usize::from(self.syn)) {
+        match place.checked_sub(usize::from(self.tcp.syn)) {
             None => Place::Syn,
-            Some(n) => self.payload.get(n).map_or(Place::Fin, |&octet| Place::Octet(octet)),
+            Some(n) => self.tcp.payload.get(n).map_or(Place::Fin, |&octet| Place::Octet(octet)),
         }
     }
 
@@ -93,15 +69,15 @@ impl<'a> Segment<'a> {
     /// has nothing to do with it or differs.
     fn covered_by(&self, other: &Segment<'_>, covered: usize) -> Option<usize> {
         if (other.from, other.to) == (self.to, self.from) {
-            let acknowledged = distance(self.sequence, other.acknowledgement?)?;
-            return Some(acknowledged.min(self.length()));
+            let acknowledged = distance(self.tcp.sequence, other.tcp.acknowledgement?)?;
+            return Some((acknowledged as usize).min(self.tcp.length()));
         }
         if (other.from, other.to) != (self.from, self.to) {
             return None;
         }
-        let next = self.sequence.wrapping_add(u32::try_from(covered).ok()?);
-        let begin = distance(other.sequence, next)?;
-        let count = other.length().checked_sub(begin)?.min(self.length() - covered);
+        let next = self.tcp.sequence.wrapping_add(u32::try_from(covered).ok()?);
+        let begin = distance(other.tcp.sequence, next)? as usize;
+        let count = other.tcp.length().checked_sub(begin)?.min(self.tcp.length() - covered);
         let same = (0..count).all(|n| other.at(begin + n) == self.at(covered + n));
         same.then_some(covered + count)
     }
@@ -114,16 +90,15 @@ enum Place {
     Fin,
 }
 
-/// From one sequence number forward to another; `None` if it lies behind (RFC 9293, 3.4).
-fn distance(from: u32, to: u32) -> Option<usize> {
-    let forward = to.wrapping_sub(from);
-    (forward < 1 << 31).then_some(forward as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    // Flags of TCP (RFC 9293, 3.1).
+    const FIN: u8 = 0x01;
+    const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
 
     /// A segment from 10.0.0.1:4000 to 10.0.0.2:502, or back.
     fn segment(back: bool, flags: u8, sequence: u32, ack: u32, payload: &[u8]) -> Vec<u8> {

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::owed::Reason;
+
 /// Counts of a whole run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NetworkStats {
@@ -23,6 +25,18 @@ pub struct NetworkStats {
     /// Captures that lack frames.
     #[serde(default)]
     pub losses: Vec<LostFrames>,
+    /// For what virtual time ran at the rate of the host instead of jumping.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran_for: Vec<RanFor>,
+}
+
+/// Host time for which the clock ran only because a kernel may have had something to send.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RanFor {
+    /// The node whose kernel it is.
+    pub node: String,
+    pub reason: Reason,
+    pub host_ns: i64,
 }
 
 /// Frames that a capture lacks.

@@ -3,11 +3,12 @@
 //! The kernel keeps command lines in the memory of the processes themselves, and a process may have
 //! put memory there that is long in coming (of a FUSE file, of userfaultfd): a reader then
 //! waits, in a way that nobody can end. So it is read on threads that can be left behind, a few at
-//! most, and the name of a process, which is in the memory of the kernel, has to do in its place.
+//! most, and the name of a process, which is in the memory of the kernel, has to do in its place. Two
+//! who look at one process at the same time look one after the other.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 /// Processes that may keep a thread waiting at a time; of further ones the name is shown.
 const WAITING_MAX: usize = 8;
 
-static GLANCES: Glances = Glances { waiting: Mutex::new(BTreeSet::new()) };
+static GLANCES: Glances = Glances::new();
 
 /// The command line of a process, or its name where it has none or does not give it at once.
 pub fn command_of(process: i32) -> String {
@@ -27,10 +28,16 @@ pub fn command_of(process: i32) -> String {
 
 /// Looks at processes, not too many of which keep a thread waiting.
 struct Glances {
-    waiting: Mutex<BTreeSet<i32>>,
+    /// Whether a process that is looked at has taken too long already.
+    waiting: Mutex<BTreeMap<i32, bool>>,
+    changed: Condvar,
 }
 
 impl Glances {
+    const fn new() -> Self {
+        Self { waiting: Mutex::new(BTreeMap::new()), changed: Condvar::new() }
+    }
+
     fn command_of(&'static self, process: i32) -> String {
         let line = self.within(process, LONGEST, move || read(process, "cmdline"));
         let line = line.unwrap_or_default().replace(char::is_control, " ");
@@ -46,26 +53,39 @@ impl Glances {
         look: impl FnOnce() -> String + Send + 'static,
     ) -> Option<String> {
         {
-            let mut waiting = self.waiting();
-            if waiting.len() >= WAITING_MAX || !waiting.insert(process) {
+            let looked_at = |waiting: &mut BTreeMap<_, _>| waiting.get(&process) == Some(&false);
+            let turn = self.changed.wait_timeout_while(self.waiting(), longest, looked_at);
+            let (mut waiting, _) = turn.unwrap_or_else(PoisonError::into_inner);
+            if waiting.len() >= WAITING_MAX || waiting.contains_key(&process) {
                 return None;
             }
+            waiting.insert(process, false);
         }
         let (sender, receiver) = sync_channel(1);
         let started = thread::Builder::new().name("glance".into()).spawn(move || {
             let line = look();
-            self.waiting().remove(&process);
+            self.end(process);
             // Fails if it came too late.
             let _ = sender.send(line);
         });
         if started.is_err() {
-            self.waiting().remove(&process);
+            self.end(process);
             return None;
         }
-        receiver.recv_timeout(longest).ok()
+        let line = receiver.recv_timeout(longest).ok();
+        if line.is_none() {
+            self.waiting().entry(process).and_modify(|is_late| *is_late = true);
+            self.changed.notify_all();
+        }
+        line
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeSet<i32>> {
+    fn end(&self, process: i32) {
+        self.waiting().remove(&process);
+        self.changed.notify_all();
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<i32, bool>> {
         // A panic aborts the process, so a poisoned lock cannot be seen.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,7 +104,7 @@ mod tests {
     #[test]
     fn a_process_that_keeps_its_command_line_back_keeps_nobody_waiting() {
         let own = std::process::id().cast_signed();
-        let glances: &Glances = Box::leak(Box::new(Glances { waiting: Mutex::default() }));
+        let glances: &Glances = Box::leak(Box::new(Glances::new()));
         assert!(!glances.command_of(own).is_empty());
         let gate = Arc::new(Mutex::new(()));
         let closed = gate.lock().unwrap();
@@ -107,5 +127,22 @@ mod tests {
             thread::yield_now();
         }
         assert!(!glances.command_of(own).is_empty());
+    }
+
+    #[test]
+    fn all_who_look_at_the_same_time_are_answered() {
+        let glances: &Glances = Box::leak(Box::new(Glances::new()));
+        let look = || {
+            thread::sleep(Duration::from_millis(1));
+            "line".to_owned()
+        };
+        thread::scope(|scope| {
+            let lookers: Vec<_> = (0..20)
+                .map(|_| scope.spawn(|| glances.within(1, Duration::from_secs(60), look)))
+                .collect();
+            for looker in lookers {
+                assert_eq!(looker.join().unwrap().as_deref(), Some("line"));
+            }
+        });
     }
 }

@@ -15,6 +15,7 @@
 //! - [`link_kind`]: what kind of link an interface of the host is
 //! - [`process_bus`]: kernel links between namespaces, for relays that run in host time
 
+pub mod at_rest;
 pub mod clock;
 pub mod datagram;
 pub mod elf;

@@ -15,7 +15,7 @@ use super::disturbance::Disturbance;
 use super::doubt::{Loss, PlantRecord};
 use super::verdict::Verdict;
 use report_kit::machine::{Machine, Versions};
-use runtime::domain::Stalls;
+use runtime::domain::{Pace, PaceStatus, Stalls};
 use runtime::intervention::Intervention;
 use scenario::model::{Node, Requirement, Scenario};
 
@@ -83,6 +83,9 @@ pub struct ScenarioRecord {
     /// Time dilation factor that was asked for: host seconds per virtual second. What it was at which
     /// time is known with [`RunRecord::interventions`].
     pub tdf: f64,
+    /// How time was to pass.
+    #[serde(default)]
+    pub pace: Pace,
     /// Virtual time before zero.
     pub settle_ns: i64,
     /// Planned virtual length from zero.
@@ -232,6 +235,9 @@ pub struct WallAccount {
     /// `holds`; absent without a guard.
     #[serde(default)]
     pub stalls: Option<Stalls>,
+    /// How virtual time passed.
+    #[serde(default)]
+    pub pace: PaceStatus,
     pub reads: Option<ReadAccount>,
     pub agent_cpu_s: f64,
     pub programs_cpu_s: BTreeMap<String, f64>,
@@ -333,6 +339,7 @@ impl ScenarioRecord {
             sha256: report_kit::machine::sha256(text),
             seed: scenario.seed,
             tdf: scenario.tdf.millionths() as f64 / 1e6,
+            pace: scenario.pace,
             settle_ns: scenario.settle.as_ns(),
             duration_ns: scenario.duration.as_ns(),
             nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),

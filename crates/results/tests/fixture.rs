@@ -12,7 +12,7 @@ use report_kit::machine::{Versions, sha256};
 use results::output::{Channel, OutputLine};
 use results::record::*;
 use results::{RunFolder, RunRecord, exit, table};
-use runtime::domain::Stalls;
+use runtime::domain::{Keeping, Kept, Pace, PaceStatus, Stalls};
 use scenario::model::{Disturbed, End, Measure, MeasureKind, Requirement, Window};
 use vtime::VirtualSpan;
 
@@ -80,6 +80,7 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         sha256: sha256(variant.as_bytes()),
         seed: 42,
         tdf: 1.0,
+        pace: Pace::Skip,
         settle_ns: 2000 * MS,
         duration_ns: END_MS * MS,
         nodes: [("sensor".to_owned(), address(1)), ("controller".to_owned(), address(2))].into(),
@@ -174,10 +175,19 @@ fn account() -> WallAccount {
         holds_s: 12.317,
         holds: 9204,
         stalls: Some(Stalls { count: 3, total_ns: 61_500_000, longest_ns: 40_250_000 }),
+        pace: pace(),
         reads: Some(ReadAccount { count: 2604, median_us: 41.7, p99_us: 160.25 }),
         agent_cpu_s: 6.41,
         programs_cpu_s: [("sensor".to_owned(), 1.733), ("controller".to_owned(), 1.261)].into(),
     }
+}
+
+fn pace() -> PaceStatus {
+    let mut kept_ns = Kept::default();
+    kept_ns.add(Keeping::Program, VirtualSpan::from_ms(2_750));
+    kept_ns.add(Keeping::KernelTimers, VirtualSpan::from_ms(4_500));
+    let method = "a look at each thread".to_owned();
+    PaceStatus { pace: Pace::Skip, method, jumps: 1234, skipped_ns: 84_750_000_000, kept_ns }
 }
 
 /// Polls of the controller every 100 ms; under attack the last one is sent again and again.

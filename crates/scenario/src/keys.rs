@@ -47,6 +47,14 @@ pub(crate) static SCENARIO: Table = Table {
             "time dilation factor, 0.01 to 1000: host seconds per virtual second",
         ),
         key(
+            "pace",
+            Choice(&["real", "skip"]),
+            Default("real"),
+            "how time passes: `real`, a virtual second per host second (times `tdf`); `skip`, the same \
+             while a program can run, and a jump to the next moment at which one has something to do \
+             when none can",
+        ),
+        key(
             "freeze",
             Freeze,
             Default("1 ms"),

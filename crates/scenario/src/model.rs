@@ -15,7 +15,7 @@ use vtime::{HostSpan, Tdf, VirtualSpan};
 use super::told::{self, Statistic};
 use ::network::plan::{self, Plan as Network};
 use ::plant::name::PointName;
-use runtime::domain::Freeze;
+use runtime::domain::{Freeze, Pace};
 use runtime::span_ns;
 use settings::problems::Spot;
 
@@ -36,6 +36,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Time dilation factor: host seconds per virtual second.
     pub tdf: Tdf,
+    /// How time passes.
+    pub pace: Pace,
     /// When programs are frozen while the clock is stopped.
     pub freeze: Freeze,
     /// How long a processor of the host may be silent before the clock is stopped; for ever if

@@ -19,7 +19,7 @@ use crate::keys::{SCENARIO, TOP};
 use ::network::plan::{self, Host, Plan, PlanError};
 use ::plant::name::{self, PointName};
 use os::regular;
-use runtime::domain::Freeze;
+use runtime::domain::{Freeze, Pace};
 use settings::cursor::{self, Cursor, Mapping, Placed};
 use settings::document;
 use settings::problems::{Collector, Fault, Problems, quoted};
@@ -37,6 +37,7 @@ pub struct Options {
     pub duration: Option<VirtualSpan>,
     pub seed: Option<u64>,
     pub tdf: Option<Tdf>,
+    pub pace: Option<Pace>,
 }
 
 /// Reads the scenario in a file, or in `scenario.yaml` of a folder, in the variant that
@@ -128,6 +129,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     let settle = top.parse("settle", units::time_not_negative);
     let seed = top.whole("seed");
     let tdf = top.parse("tdf", units::factor);
+    let pace = top.parse("pace", pace);
     let freeze = top.parse("freeze", freeze);
     let stall_guard = top.parse("stall_guard", units::time_of_guard);
     let start = top.parse("start", instant::realtime_ns);
@@ -180,6 +182,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
         settle: settle?.value,
         seed: options.seed.unwrap_or(seed?.value),
         tdf: options.tdf.unwrap_or(tdf?.value),
+        pace: options.pace.unwrap_or(pace?.value),
         freeze: freeze?.value,
         stall_guard: stall_guard.map(|guard| guard.value),
         realtime_ns: start.map(|start| start.value),
@@ -284,8 +287,14 @@ fn choose_variant<'n>(
 }
 
 fn freeze(text: &str) -> Result<Freeze, Fault> {
-    text.parse().map_err(|error: String| {
-        let (what, fix) = error.split_once("; ").unwrap_or((&error, "choose a different one"));
-        Fault::new(what, fix)
-    })
+    text.parse().map_err(fault)
+}
+
+fn pace(text: &str) -> Result<Pace, Fault> {
+    text.parse().map_err(fault)
+}
+
+fn fault(error: String) -> Fault {
+    let (what, fix) = error.split_once("; ").unwrap_or((&error, "choose a different one"));
+    Fault::new(what, fix)
 }

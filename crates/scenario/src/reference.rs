@@ -57,6 +57,7 @@ duration: 30 s
 settle: 2 s
 seed: 7
 tdf: 0.5
+pace: skip
 freeze: 5 ms
 stall_guard: 1 ms
 capture: all

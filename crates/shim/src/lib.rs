@@ -27,6 +27,7 @@
 //! - [`stamps`]: stamps of what sockets receive
 //! - [`memory`]: what the arguments of a call point to
 //! - [`signal`]: SIGSYS and the signal that stands for it, as the kernel has them
+//! - [`told`]: what the agent of a clock that jumps is told of waits
 //! - [`timespec`]: times as the kernel has them
 //! - [`arch`]: what depends on the processor: system calls, signal frame
 #![no_std]
@@ -47,6 +48,7 @@ mod processor;
 mod signal;
 mod stamps;
 mod timespec;
+mod told;
 mod trap;
 mod vdso;
 mod wait;

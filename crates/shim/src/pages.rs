@@ -1,6 +1,7 @@
 //! The pages at their addresses: of the domain, of the process, and of the program.
 
-use vtime::image::{CLOCK, Kind, OWN, PROCESS, Process};
+use vtime::image::{CLOCK, Kind, OWN, PROCESS, Process, WAITS};
+use vtime::waits::Waits;
 use vtime::{ClockPage, OwnPage};
 
 #[inline]
@@ -22,6 +23,12 @@ pub(crate) fn process() -> &'static Process {
 pub(crate) fn own() -> &'static OwnPage {
     // SAFETY: mapped by the launcher as above; consists of atomics.
     unsafe { &*(OWN as *const OwnPage) }
+}
+
+/// What threads of this program wait for.
+pub(crate) fn waits() -> &'static Waits {
+    // SAFETY: mapped by the launcher as above; consists of atomics.
+    unsafe { &*(WAITS as *const Waits) }
 }
 
 pub(crate) fn count(kind: Kind) {

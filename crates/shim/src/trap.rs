@@ -3,7 +3,7 @@
 //! The handler runs on the stack of the program, or its alternate one, and leaves no state
 //! behind: a program may jump out of a signal handler that has interrupted it.
 
-use vtime::image::{CLOSE, Kind, OPEN, STOPPED, STOPPED_FOR_SIGNALS, STRICT, VERDICT};
+use vtime::image::{CLOSE, Kind, OPEN, STOPPED, STOPPED_FOR_SIGNALS, STRICT, VERDICT, WAKE};
 use vtime::masks::SIGSYS;
 
 use crate::agent;
@@ -20,6 +20,7 @@ use crate::pages;
 use crate::pending;
 use crate::signal::SignalInfo;
 use crate::stamps;
+use crate::told;
 use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
@@ -40,6 +41,7 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *mut SignalInfo, frame: *mu
     }
     let data = detail.data as u16;
     match (detail.code, data) {
+        (WAKE, _) => told::woken(frame),
         (OPEN | CLOSE, _) => agent::set_dumpable(detail.code == OPEN),
         (SYS_SECCOMP, STOPPED | STOPPED_FOR_SIGNALS) => stopped(&detail, info, frame),
         (SYS_SECCOMP, STRICT) => delivery::end_strict_mode(),

@@ -13,7 +13,11 @@
 //! at intervals whether something native has happened; looking late costs host time but no
 //! virtual time. Where many look, each is late, and from then on looks less often: so a crowd does
 //! not keep the processors from the process that is to release it.
+//!
+//! A clock that jumps is there before the host time that was worked out. So each wait is told to the
+//! agent first ([`crate::told`]), which wakes those whose time has come.
 
+use core::marker::PhantomData;
 use core::sync::atomic::AtomicU32;
 
 use vtime::page::Epoch;
@@ -23,6 +27,7 @@ use crate::arch::{self, nr};
 use crate::clock;
 use crate::namespace::native_timespec;
 use crate::pages;
+use crate::told::Told;
 
 /// Longest native wait. The agent reports a rate that grows, but cannot reach a thread that
 /// somebody else traces: that one notices after this at the latest.
@@ -102,7 +107,7 @@ struct Still {
 
 /// A futex word of a clock page, and the value that it had.
 #[derive(Clone, Copy)]
-struct Word(&'static AtomicU32, u32);
+pub(crate) struct Word(pub(crate) &'static AtomicU32, pub(crate) u32);
 
 #[inline(never)]
 fn step(deadline: Deadline) -> Step {
@@ -203,16 +208,22 @@ impl Pace {
 /// Sleeps until the deadline. Returns 0, or [`EINTR`] after a signal handler has run.
 pub(crate) fn sleep(deadline: Deadline) -> isize {
     let mut pace = Pace::new();
+    let told = Told::new();
     loop {
+        told.sleeps(deadline.0);
         let ended = match step(deadline) {
             Step::Passed(late_ns) => {
                 note(late_ns, pace.has_waited);
                 return 0;
             }
-            Step::Until(host, dilated) => wait_on(dilated, host),
+            Step::Until(host, dilated) => match told.word() {
+                Some(word) => wait_on(word, host),
+                None => wait_on(dilated, host),
+            },
             Step::Still(still) => {
                 let now = clock::host_now();
-                if (still.not_before - now).as_ns() >= LOOK_NS_CROWDED {
+                let far = (still.not_before - now).as_ns() >= LOOK_NS_CROWDED;
+                if far && told.word().is_none() {
                     wait_on(still.dilated, still.not_before)
                 } else if still.stalled {
                     pace.due = now + HostSpan::from_ns(pace.interval_ns);
@@ -263,12 +274,46 @@ pub(crate) fn until_or_handler(
     after: AfterHandler,
     mut call: impl FnMut(i64) -> Option<isize>,
 ) -> Option<isize> {
+    until_made(deadline, after, Call::of(&mut call))
+}
+
+/// A call, by the address of what makes it, so that the loop around it is in the image only once.
+struct Call<'c> {
+    make: unsafe fn(*mut (), i64) -> Option<isize>,
+    of: *mut (),
+    lives: PhantomData<&'c mut ()>,
+}
+
+impl<'c> Call<'c> {
+    fn of<F: FnMut(i64) -> Option<isize>>(call: &'c mut F) -> Self {
+        /// # Safety
+        /// `call` must be the address of an `F` that nobody else uses.
+        unsafe fn make<F: FnMut(i64) -> Option<isize>>(
+            call: *mut (),
+            longest_ns: i64,
+        ) -> Option<isize> {
+            // SAFETY: as the caller vouches.
+            (unsafe { &mut *call.cast::<F>() })(longest_ns)
+        }
+        Self { make: make::<F>, of: (&raw mut *call).cast(), lives: PhantomData }
+    }
+
+    fn make(&mut self, longest_ns: i64) -> Option<isize> {
+        // SAFETY: made for what is there, which is borrowed for as long as this lives.
+        unsafe { (self.make)(self.of, longest_ns) }
+    }
+}
+
+#[inline(never)]
+fn until_made(deadline: Deadline, after: AfterHandler, mut call: Call<'_>) -> Option<isize> {
     let mut pace = Pace::new();
+    let told = Told::new();
     let mut cut_short = false;
     let mut in_no_time = 0;
     loop {
+        told.calls(deadline.0);
         let longest_ns = if cut_short { 0 } else { pace.begin(deadline) };
-        match call(longest_ns) {
+        match call.make(longest_ns) {
             // Calls that wait for no time may enter the kernel's wait too (semtimedop(2)) and be cut
             // short there; one that the kernel does not have always says so.
             Some(FROZEN) if longest_ns > 0 || in_no_time < IN_NO_TIME_MAX => {

@@ -15,7 +15,7 @@ use runtime::agent::exec::Exec;
 use runtime::agent::protocol::Call;
 use runtime::agent::target::{self, Target};
 use runtime::agent::{attach, client, exec, keep, listing, registry};
-use runtime::domain::{Freeze, Start};
+use runtime::domain::{Freeze, Pace, Start};
 use runtime::launch::freeze::{self, FreezeConfig, Method};
 use terminal::exit::{BadUsage, Exit};
 use testbed::nodes::{daemon, node};
@@ -38,7 +38,8 @@ enum Command {
         qcycle exec -- sleep 5\n  \
         qcycle exec --name lab --tdf 10 -- python3 controller.py\n  \
         qcycle exec --start 2019-06-03T12:00:00Z -- date\n  \
-        qcycle exec --stall-guard 1ms -- ./deadline-test\n\n\
+        qcycle exec --stall-guard 1ms -- ./deadline-test\n  \
+        qcycle exec --pace skip -- sleep 1d            ends at once, a day later\n\n\
         From another terminal: qcycle hold lab; qcycle release lab; qcycle dilate --tdf 2 lab; \
         qcycle ps\n\
         The exit code and the signals are those of the program; 126 and 127 if it cannot start.")]
@@ -52,6 +53,9 @@ enum Command {
         /// Time of day at the start, as 2019-06-03T12:00:00Z [default: now].
         #[arg(long, value_parser = scenario::moment)]
         start: Option<i64>,
+        /// How time passes: `real`, or `skip` to jump over time in which no program can run.
+        #[arg(long, default_value_t = Pace::Real)]
+        pace: Pace,
         /// When programs are frozen together with their clocks: `off`, `strict`, or in holds longer
         /// than a time, such as `5 ms`.
         #[arg(long, default_value = "1ms")]
@@ -85,6 +89,9 @@ enum Command {
         /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
         #[arg(long, default_value_t = Tdf::ONE, allow_hyphen_values = true)]
         tdf: Tdf,
+        /// How time passes: `real`, or `skip` to jump over time in which no program can run.
+        #[arg(long, default_value_t = Pace::Real)]
+        pace: Pace,
     },
     /// Detach the programs of a domain: they continue at host speed, and holds no longer apply.
     #[command(after_help = "Examples:\n  qcycle detach lab\n  qcycle detach 4711")]
@@ -181,6 +188,10 @@ enum Command {
         /// to 1000.
         #[arg(long, allow_hyphen_values = true)]
         tdf: Option<Tdf>,
+        /// How time passes, overriding the scenario's: `real`, or `skip` to jump over time in which no
+        /// program can run.
+        #[arg(long)]
+        pace: Option<Pace>,
         /// Also write the recorded points as CSV.
         #[arg(long)]
         csv: bool,
@@ -327,6 +338,8 @@ enum Command {
         #[arg(long)]
         tdf: Tdf,
         #[arg(long)]
+        pace: Pace,
+        #[arg(long)]
         name: Option<String>,
     },
     #[command(hide = true)]
@@ -376,19 +389,19 @@ pub(crate) fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Exec { name, tdf, start, freeze, freeze_by, stall_guard, program } => {
-            let start = Start { tdf, realtime_ns: start, held: false };
+        Command::Exec { name, tdf, start, pace, freeze, freeze_by, stall_guard, program } => {
+            let start = Start { tdf, realtime_ns: start, held: false, pace };
             let freeze = FreezeConfig { freeze, method: freeze_by };
             match exec::exec(&Exec { name, start, freeze, stall_guard, command: program })? {}
         }
-        Command::Attach { process, name, tdf } => {
-            attach::attach(&Attach { process, name, tdf })?;
+        Command::Attach { process, name, tdf, pace } => {
+            attach::attach(&Attach { process, name, tdf, pace })?;
             Ok(Exit::Done)
         }
         Command::Detach { domain } => detach(&domain),
-        Command::Serve { owner, process, tdf, name } => {
+        Command::Serve { owner, process, tdf, pace, name } => {
             let [owner] = inherited([owner])?;
-            std::process::exit(attach::serve(owner, &Attach { process, name, tdf }).into())
+            std::process::exit(attach::serve(owner, &Attach { process, name, tdf, pace }).into())
         }
         Command::Hold { name, json } => call_and_print(&name, Call::Hold, json),
         Command::Release { name, json } => call_and_print(&name, Call::Release, json),
@@ -418,13 +431,14 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             duration,
             seed,
             tdf,
+            pace,
             csv,
             copy_inputs,
             repeat_disturbed,
             json,
             dry_run,
         } => {
-            let options = scenario::Options { variant, duration, seed, tdf };
+            let options = scenario::Options { variant, duration, seed, tdf, pace };
             if dry_run {
                 return checked(&scenario, &options);
             }

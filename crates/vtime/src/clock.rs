@@ -1,14 +1,17 @@
-//! Holds, dilation and horizon: the state machine of a virtual clock.
+//! Holds, dilation, horizon and jumps: the state machine of a virtual clock.
 //!
 //! The owner of a time domain keeps one of these, reports to it what happened at which host time and
 //! publishes what it answers. Holds are counted: the clock is stopped while at least one is
 //! asserted (Hannon et al.: S(p) = 1 on a wired-OR line). A pause moves the running line to
 //! later host times by its exact length, so the clock equals
 //! `(T_wall - T_start - T_paused) / tdf + T_start` however often it was held.
+//!
+//! A jump moves the running line to a later virtual time at one host time: what lies between was
+//! nobody's, and nobody computed in it.
 
 use crate::line::Line;
 use crate::rate::{Rate, Tdf};
-use crate::time::{HostSpan, HostTime, VirtualTime};
+use crate::time::{HostSpan, HostTime, VirtualSpan, VirtualTime};
 
 /// A virtual clock as its owner sees it. `VirtualTime::ZERO` is the start of the domain.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub struct VirtualClock {
     still_since: Option<HostTime>,
     paused: HostSpan,
     horizon: VirtualTime,
+    /// Virtual time that it has jumped over.
+    jumped: VirtualSpan,
 }
 
 impl VirtualClock {
@@ -39,6 +44,7 @@ impl VirtualClock {
             still_since: None,
             paused: HostSpan::ZERO,
             horizon: VirtualTime::MAX,
+            jumped: VirtualSpan::ZERO,
         }
     }
 
@@ -85,6 +91,20 @@ impl VirtualClock {
         self.horizon = horizon.max(self.at(now));
     }
 
+    /// Jumps forward to `when`, or to the horizon if that comes first, from which it runs on. Returns
+    /// how far; `None` if it does not lie ahead, or the clock is held.
+    pub fn jump(&mut self, now: HostTime, when: VirtualTime) -> Option<VirtualSpan> {
+        let when = when.min(self.horizon);
+        let here = self.at(now);
+        if self.holds > 0 || when <= here {
+            return None;
+        }
+        let (base_host, base_virtual, rate) = (now, when, self.running.rate);
+        self.running = Line { base_host, base_virtual, base_fraction: 0, rate };
+        self.jumped += when - here;
+        Some(when - here)
+    }
+
     /// Virtual time at host time `now`.
     pub fn at(&self, now: HostTime) -> VirtualTime {
         self.published().at(now).min(self.horizon)
@@ -116,6 +136,11 @@ impl VirtualClock {
     /// The virtual time at which the clock stops by itself.
     pub const fn horizon(&self) -> VirtualTime {
         self.horizon
+    }
+
+    /// Virtual time that it has jumped over so far.
+    pub const fn jumped(&self) -> VirtualSpan {
+        self.jumped
     }
 
     /// Host time spent held up to `now`, a hold still in force included.

@@ -5,7 +5,7 @@
 //! which the map bent: between two of them it is straight, and what lay there is found by
 //! proportion, to the nanosecond. Behind the last bend the present piece holds. What is older
 //! than the oldest bend kept is taken for that bend: no stamp is ever later than it should be by
-//! more than that, and none lies in the future.
+//! more than that, and none lies in the future. A jump is two bends at one host time.
 
 use core::ops::Deref;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::line::div_floor;
 use crate::page::ClockPage;
 use crate::time::{HostTime, VirtualTime};
 
-/// Bends that are kept: what fits half a page. A hold makes two.
+/// Bends that are kept: what fits half a page. A hold makes two, and so does a jump.
 pub const BENDS_MAX: usize = 127;
 
 /// A moment at which the map bends.
@@ -89,6 +89,11 @@ impl History {
         });
         if let Some(arrival) = arrival {
             self.note(arrival);
+        }
+        let jump = before.filter(|clock| clock.jumped() < after.jumped());
+        if let Some(before) = jump {
+            // At one host time it is here, and there.
+            self.note(Bend { host: now, time: before.at(now) });
         }
         let goes_on = before.is_some_and(|clock| clock.published() == after.published());
         if arrival.is_some() || !goes_on {

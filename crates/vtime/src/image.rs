@@ -32,6 +32,8 @@ pub const CLOCK: usize = PROCESS + SLOT;
 pub const HISTORY: usize = CLOCK + 2048;
 /// [`crate::OwnPage`]: of this program and of what it forks. Read and write.
 pub const OWN: usize = CLOCK + SLOT;
+/// [`crate::waits::Waits`]: behind the former, in the same memory.
+pub const WAITS: usize = OWN + PAGE_SIZE;
 /// A number that no system call has. A freeze that has cut short a wait of the image lets it make
 /// this call in place of its own, so that it learns of the freeze by `ENOSYS`; unless a handler
 /// of the program runs, for then the answer is `EINTR`.
@@ -41,6 +43,9 @@ pub const FROZEN_CALL: usize = 4095;
 pub const OPEN: i32 = -0x5143;
 /// And of one by which it asks that it be so no more.
 pub const CLOSE: i32 = -0x5144;
+/// And of one by which it ends the native call in which a thread waits, as the clock has jumped to where
+/// its wait is over: the call then answers [`FROZEN_CALL`]'s `ENOSYS`.
+pub const WAKE: i32 = -0x5145;
 /// The sixth argument, which no call of a timer has, of those that the image makes to ask the agent.
 /// Without it they go to the kernel.
 pub const ASKS: u32 = 0x5143_5449;
@@ -59,8 +64,10 @@ pub const VERDICT: usize = IMAGE + 176 + SYSCALL_LENGTH;
 pub const NO_OBJECTION: u16 = 4094;
 /// Octets of a system call instruction.
 const SYSCALL_LENGTH: usize = if cfg!(target_arch = "aarch64") { 4 } else { 2 };
-/// Octets to map for each of the three pages.
+/// Octets to map for the pages of the process and of the clock.
 pub const PAGE_SIZE: usize = 4096;
+/// Octets to map for the own page and what lies behind it.
+pub const OWN_SIZE: usize = SLOT;
 
 /// What the image must know of the program that it is in. Written by the launcher at the stop
 /// after exec, in a fresh private page.

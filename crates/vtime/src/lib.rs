@@ -22,6 +22,7 @@
 //! - [`masks`]: signal masks, in which another signal stands for that of the image
 //! - [`late`]: how late something happened
 //! - [`timer_call`]: what the image asks the agent about timers, in registers
+//! - [`waits`]: what threads of a program wait for, told to the owner of a clock that jumps
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
 
@@ -39,6 +40,7 @@ pub mod rate;
 pub mod resumed;
 pub mod time;
 pub mod timer_call;
+pub mod waits;
 
 pub use clock::VirtualClock;
 pub use history::History;

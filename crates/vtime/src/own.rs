@@ -70,7 +70,7 @@ impl OwnLine {
 }
 
 /// How much later than the first [`OwnLine::certainly_at`] may be.
-const CERTAIN_NS: i64 = 3;
+pub const CERTAIN_NS: i64 = 3;
 
 /// What rounding may add to a time that is left, on each of two lines.
 const ROUNDING_NS: i64 = 2;
@@ -181,6 +181,16 @@ impl OwnClock {
         }
     }
 
+    /// The virtual time of the domain at which the program has reached `when`, by less than
+    /// [`CERTAIN_NS`] later than the first; `None` if that is never, or no matter of the domain.
+    pub fn reaches(&self, when: ProgramTime) -> Option<VirtualTime> {
+        match self {
+            Self::Domain => Some(when.of_domain()),
+            Self::Scaled(line, _) => line.certainly_at(when),
+            Self::Free(_) => None,
+        }
+    }
+
     /// What the program's time is while the clock of its domain is as in this snapshot.
     pub fn snapshot(&self, domain: Snapshot) -> ProgramSnapshot {
         match self {
@@ -188,7 +198,8 @@ impl OwnClock {
             Self::Scaled(line, _) => ProgramSnapshot { clock: domain, own: Some(*line) },
             Self::Free(clock) => {
                 let (line, horizon, limit) = (clock.published(), clock.horizon(), HostTime::MAX);
-                let clock = Snapshot { line, horizon, limit, ..domain };
+                let jumped = clock.jumped();
+                let clock = Snapshot { line, horizon, limit, jumped, ..domain };
                 ProgramSnapshot { clock, own: None }
             }
         }

@@ -1,5 +1,6 @@
 //! The own page: shared memory between the owner of a domain and one program, with the program's
-//! own line, the counters of its trapped calls and of its waits that ended late.
+//! own line, the counters of its trapped calls and of its waits that ended late. Behind it lies what its
+//! threads wait for ([`crate::waits`]).
 //!
 //! The owner writes the line, the program the counters. The line needs no sequence counter of
 //! its own: the owner changes it between the two halves of a change of the clock page, so that

@@ -21,12 +21,12 @@ use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::line::Line;
 use crate::rate::{Rate, Tdf};
-use crate::time::{HostTime, NS_PER_S, VirtualTime};
+use crate::time::{HostTime, NS_PER_S, VirtualSpan, VirtualTime};
 
 /// First word of every clock page: "QCCLOCK\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"QCCLOCK\0");
 /// Version of the layout; changes with every change of the structure.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Host nanoseconds between an odd counter and the owner's reading of the host clock.
 pub const SETTLE_NS: i64 = 200;
 
@@ -104,6 +104,11 @@ pub struct ClockPage {
     shifts: [[AtomicI64; 2]; Epoch::COUNT],
     /// Host time beyond which readers do not go; the greatest number without a guard.
     limit: AtomicI64,
+    /// Virtual nanoseconds that the clock has jumped over.
+    jumped: AtomicI64,
+    /// Whether the clock may jump, so that whoever waits has to say for what: 0 or 1, constant for
+    /// the life of a domain.
+    jumps: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ClockPage>() == 256);
@@ -113,6 +118,7 @@ const _: () = assert!(core::mem::offset_of!(ClockPage, horizon) == 64);
 const _: () = assert!(core::mem::offset_of!(ClockPage, resumed) == 112);
 const _: () = assert!(core::mem::offset_of!(ClockPage, shift_until) == 128);
 const _: () = assert!(core::mem::offset_of!(ClockPage, limit) == 216);
+const _: () = assert!(core::mem::offset_of!(ClockPage, jumped) == 224);
 
 /// The short way from the host's `CLOCK_MONOTONIC` to a clock of a program, which avoids going
 /// through nanoseconds and back: it halves what virtual time adds to reading a clock.
@@ -148,6 +154,8 @@ pub struct Snapshot {
     pub horizon: VirtualTime,
     /// Host time beyond which it does not go for now.
     pub limit: HostTime,
+    /// Virtual time that the clock has jumped over so far.
+    pub jumped: VirtualSpan,
     /// Value of the `resumed` futex word that belongs to this line.
     pub resumed: u32,
     /// Value of the `dilated` futex word that belongs to this line.
@@ -188,6 +196,18 @@ impl ClockPage {
             limit: AtomicI64::new(i64::MAX),
             ..Self::default()
         }
+    }
+
+    /// The same, of a clock that may jump.
+    #[must_use]
+    pub fn that_jumps(self) -> Self {
+        self.jumps.store(1, Ordering::Relaxed);
+        self
+    }
+
+    /// Whether the clock may jump. Constant for the life of a domain.
+    pub fn jumps(&self) -> bool {
+        self.jumps.load(Ordering::Relaxed) != 0
     }
 
     /// Whether this memory holds a clock page of the version that this code knows.
@@ -271,6 +291,7 @@ impl ClockPage {
             line: self.line(),
             horizon: VirtualTime::from_ns(self.horizon.load(Ordering::Relaxed)),
             limit: self.limit(),
+            jumped: VirtualSpan::from_ns(self.jumped.load(Ordering::Relaxed)),
             resumed: self.resumed.load(Ordering::Relaxed),
             dilated: self.dilated.load(Ordering::Relaxed),
         }
@@ -368,6 +389,7 @@ impl ClockPage {
         self.rate_whole.store(line.rate.whole, Ordering::Relaxed);
         self.rate_fraction.store(line.rate.fraction, Ordering::Relaxed);
         self.horizon.store(clock.horizon().as_ns(), Ordering::Relaxed);
+        self.jumped.store(clock.jumped().as_ns(), Ordering::Relaxed);
         self.publish_shifts(&line, clock.horizon());
         self.holds.store(clock.holds(), Ordering::Relaxed);
         self.tdf_millionths.store(clock.tdf().millionths(), Ordering::Relaxed);
@@ -415,7 +437,8 @@ pub(crate) mod tests {
     /// What a page says on which a clock was published, without a limit.
     pub(crate) fn snapshot_of(clock: &VirtualClock) -> Snapshot {
         let (line, horizon) = (clock.published(), clock.horizon());
-        Snapshot { line, horizon, limit: HostTime::MAX, resumed: 0, dilated: 0 }
+        let (limit, jumped) = (HostTime::MAX, clock.jumped());
+        Snapshot { line, horizon, limit, jumped, resumed: 0, dilated: 0 }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! all scales, and takes what was used since as used evenly: of the processor time between two
 //! readings that share counts which virtual time has of host time between them. That is exact
 //! while the rate is constant, and nothing while the clock is stopped. If the rate changes between two
-//! readings, the error is at most the virtual time between them for each thread.
+//! readings, the error is at most the virtual time between them for each thread. Time that the clock
+//! has jumped over was computed in by nobody, so it is left out.
 //!
 //! A meter lies in memory of the program. It is read by several threads at once, in signal
 //! handlers too, so a reader that finds it being written does not wait: it shows the last reading again.
@@ -16,11 +17,12 @@ use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use crate::history::share;
 use crate::image;
 use crate::line::Line;
-use crate::own::{OwnLine, ProgramSnapshot};
+use crate::own::{Exact, OwnLine, ProgramSnapshot};
+use crate::rate::Rate;
 use crate::time::{HostTime, ProgramTime, VirtualTime};
 
 /// Meters in one program. Beyond, one that is not used now forgets what it has shown.
-pub const METERS: usize = 40;
+pub const METERS: usize = 37;
 
 /// When something is read, and how the program's time runs then.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +60,13 @@ impl Now {
         [base, own.rate.whole, own.rate.fraction].into_iter().fold(sum, mixed)
     }
 
+    /// Time of the program in what the clock has jumped over so far, at the program's present rate.
+    fn jumped_ns(&self) -> i64 {
+        let jumped = self.snapshot.clock.jumped.as_ns();
+        let Some(own) = &self.snapshot.own else { return jumped };
+        own_share(own.rate, (VirtualTime::from_ns(jumped), 0))
+    }
+
     /// What this much host time is at the present rate.
     fn worth(&self, host_ns: i64) -> i64 {
         if self.arrived {
@@ -68,10 +77,14 @@ impl Now {
         let clock = Line { base_host, base_virtual, base_fraction: 0, rate };
         let (time, fraction) = clock.at_exactly(HostTime::from_ns(host_ns));
         let Some(own) = &self.snapshot.own else { return time.as_ns() };
-        let (base_virtual, base_program) = ((VirtualTime::ZERO, 0), (ProgramTime::ZERO, 0));
-        let own = OwnLine { base_virtual, base_program, rate: own.rate };
-        own.at_exactly((time, fraction)).0.as_ns()
+        own_share(own.rate, (time, fraction))
     }
+}
+
+/// What so much virtual time is in a program with this rate.
+fn own_share(rate: Rate, time: Exact<VirtualTime>) -> i64 {
+    let (base_virtual, base_program) = ((VirtualTime::ZERO, 0), (ProgramTime::ZERO, 0));
+    OwnLine { base_virtual, base_program, rate }.at_exactly(time).0.as_ns()
 }
 
 /// One clock of processor time. All numbers but the last of nanoseconds.
@@ -88,6 +101,8 @@ struct Meter {
     base_shown: AtomicI64,
     host: AtomicI64,
     time: AtomicI64,
+    /// Of the time, what was jumped over.
+    jumped: AtomicI64,
     used: AtomicI64,
     shown: AtomicI64,
 }
@@ -97,7 +112,7 @@ struct Meter {
 #[derive(Debug)]
 pub struct Meters([Meter; METERS]);
 
-const _: () = assert!(size_of::<Meters>() == METERS * 72);
+const _: () = assert!(size_of::<Meters>() == METERS * 80);
 // The end of the page is a place for what the launcher lets the program do for it.
 const _: () = {
     let begin = image::METERS - image::PROCESS;
@@ -153,6 +168,7 @@ impl Meter {
     fn keep(&self, now: &Now, used: i64, shown: i64) -> i64 {
         self.host.store(now.host.as_ns(), Ordering::Relaxed);
         self.time.store(now.time.as_ns(), Ordering::Relaxed);
+        self.jumped.store(now.jumped_ns(), Ordering::Relaxed);
         self.used.store(used, Ordering::Relaxed);
         self.shown.store(shown, Ordering::Relaxed);
         shown
@@ -172,6 +188,8 @@ impl Meter {
             return self.keep(now, used, base.saturating_add(now.worth(since)));
         }
         let passed = now.time.as_ns().saturating_sub(self.time.load(Ordering::Relaxed));
+        let jumped = now.jumped_ns().saturating_sub(self.jumped.load(Ordering::Relaxed)).max(0);
+        let passed = passed.saturating_sub(jumped).max(0);
         let gained = share(passed, used - before, now.host.as_ns() - host);
         self.begin(now, used, shown.saturating_add(gained))
     }

@@ -4,6 +4,7 @@
 
 use std::net::Ipv4Addr;
 
+use super::tcp::Tcp;
 use super::{array, u16_at};
 
 /// A view of one IPv4 packet.
@@ -30,7 +31,7 @@ pub struct Transport<'a> {
     pub payload: &'a [u8],
 }
 
-/// What TCP says of a segment.
+/// What TCP says of a segment, as far as streams go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpPart {
     /// Sequence number of the first octet, or of the SYN.
@@ -63,6 +64,12 @@ impl<'a> Ipv4<'a> {
         })
     }
 
+    /// The TCP segment inside; of one in fragments, what the first of them holds.
+    pub fn tcp(&self) -> Option<Tcp<'a>> {
+        let is_tcp = self.protocol == Self::TCP && !self.is_later_fragment;
+        is_tcp.then(|| Tcp::parse(self.payload)).flatten()
+    }
+
     /// The TCP segment or UDP datagram inside. What the payload of a first fragment holds is
     /// all that is shown of a fragmented datagram.
     pub fn transport(&self) -> Option<Transport<'a>> {
@@ -71,11 +78,8 @@ impl<'a> Ipv4<'a> {
         }
         let (tcp, payload) = match self.protocol {
             Self::TCP => {
-                const SYN: u8 = 0x02;
-                let header = usize::from(self.payload.get(12)? >> 4) * 4;
-                let sequence = u32::from_be_bytes(array(self.payload, 4)?);
-                let syn = self.payload.get(13)? & SYN != 0;
-                (Some(TcpPart { sequence, syn }), self.payload.get(header.max(20)..)?)
+                let Tcp { sequence, syn, payload, .. } = self.tcp()?;
+                (Some(TcpPart { sequence, syn }), payload)
             }
             Self::UDP => {
                 let end = usize::from(u16_at(self.payload, 4)?).min(self.payload.len());

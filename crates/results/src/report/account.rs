@@ -9,6 +9,7 @@ use super::sections::chip;
 use crate::record::WallAccount;
 use report_kit::figure::figure;
 use report_kit::page::{number, row_head};
+use runtime::domain::Pace;
 
 /// Parties that are shown of those that were kept from acting; the file has all.
 const PARTIES_SHOWN: usize = 6;
@@ -55,6 +56,14 @@ fn account(run: &Loaded, wall: &WallAccount) -> Markup {
             "."
         }
         table.bars { tbody { @for (name, seconds, class) in bars { (bar(&name, seconds, wall.total_s, class)) } } }
+        @if wall.pace.pace != Pace::Real {
+            p {
+                "Pace " b { (wall.pace.pace) } ": " (wall.pace.jumps) " jumps over "
+                (figure(wall.pace.skipped_ns as f64 / 1e9)) " s of virtual time in which no program could run; "
+                "the rest passed at host rate: "
+                (wall.pace.kept_ns.words(|ns| format!("{} s", figure(ns as f64 / 1e9)))) "."
+            }
+        }
         @if let Some(stalls) = wall.stalls {
             p {
                 (stalls.count) " stalls of the host excluded from virtual time: " (figure(stalls.total_ns as f64 / 1e9))

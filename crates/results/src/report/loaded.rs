@@ -61,7 +61,12 @@ fn labels(all: &[(&ScenarioRecord, &str)]) -> Vec<String> {
         if alike.iter().any(|other| other.tdf != run.tdf) {
             label += &format!(", tdf {}", figure(run.tdf));
         }
-        let same = |other: &&&ScenarioRecord| other.seed == run.seed && other.tdf == run.tdf;
+        if alike.iter().any(|other| other.pace != run.pace) {
+            label += &format!(", pace {}", run.pace);
+        }
+        let same = |other: &&&ScenarioRecord| {
+            (other.seed, other.tdf, other.pace) == (run.seed, run.tdf, run.pace)
+        };
         if alike.iter().filter(same).count() > 1 {
             label += &format!(", {folder}");
         }

@@ -12,6 +12,7 @@ use report_kit::figure::{figure, seconds};
 use report_kit::machine::utc;
 use report_kit::outcome::Outcome;
 use report_kit::page::{self, distinct, heads, listed, number, row_head, table};
+use runtime::domain::Pace;
 use runtime::intervention::Action;
 
 /// The title: the scenarios, each once.
@@ -41,7 +42,11 @@ fn identity(run: &Loaded) -> String {
     let folder = Some(&run.folder).filter(|folder| **folder != run.label);
     let parts: Vec<&str> = folder.into_iter().chain(variant).map(String::as_str).collect();
     let before = if parts.is_empty() { String::new() } else { parts.join(", ") + ", " };
-    format!("{before}seed {}, tdf {}", scenario.seed, figure(scenario.tdf))
+    let pace = match scenario.pace {
+        Pace::Real => String::new(),
+        other => format!(", pace {other}"),
+    };
+    format!("{before}seed {}, tdf {}{pace}", scenario.seed, figure(scenario.tdf))
 }
 
 pub(super) fn head(runs: &[Loaded]) -> Markup {
@@ -339,6 +344,7 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Files it was made of", inputs(record)),
         ("Seed", scenario.seed.to_string()),
         ("Time dilation factor", format!("{}{}", figure(scenario.tdf), changed(run))),
+        ("Pace", scenario.pace.to_string()),
         ("Settling before zero", format!("{} s", seconds(scenario.settle_ns))),
         ("Reached / planned", format!("{reached} s / {} s", seconds(scenario.duration_ns))),
         ("Ended", record.ended.how.words().to_owned()),

@@ -13,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use anyhow::{Context, bail};
@@ -23,9 +24,9 @@ use super::client::{self, Connection};
 use super::control::Control;
 use super::protocol::Status;
 use super::registry::{Registration, name_for};
-use crate::domain::{Domain, Freeze, Start};
+use crate::domain::{Domain, Freeze, Pace, Start};
 use crate::launch::freeze::{FreezeConfig, Freezer};
-use crate::launch::{Follower, attach};
+use crate::launch::{Follower, Jumper, attach};
 use os::fds;
 use os::glance;
 use os::process::name_of;
@@ -39,6 +40,7 @@ pub struct Attach {
     /// Name of the domain; made from program and process number if `None`.
     pub name: Option<String>,
     pub tdf: Tdf,
+    pub pace: Pace,
 }
 
 /// What a servant says to who has started it, once.
@@ -114,6 +116,7 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     let mut servant = Command::new("/proc/self/exe");
     servant.args(["serve", "--owner", &theirs.as_raw_fd().to_string()]);
     servant.args(["--process", &attach.process.to_string(), "--tdf", &attach.tdf.to_string()]);
+    servant.args(["--pace", attach.pace.name()]);
     servant.args(attach.name.iter().flat_map(|name| ["--name", name]));
     servant.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     fds::inherit(&mut servant, theirs.as_fd());
@@ -164,9 +167,12 @@ pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
     if watching.is_err() {
         serving.control.detach_unattended();
     }
-    for refusal in serving.follower.close() {
+    // Lets no more programs report; those that do already are followed until they have ended.
+    drop(serving.follower);
+    for refusal in serving.refusals {
         serving.control.warn(refusal);
     }
+    drop(serving.jumper);
     drop(serving.registration);
     0
 }
@@ -175,6 +181,8 @@ struct Serving {
     registration: Registration,
     control: Arc<Control>,
     follower: Follower,
+    refusals: Receiver<String>,
+    jumper: Option<Jumper>,
 }
 
 fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyhow::Result<Serving> {
@@ -185,19 +193,24 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
     let ourselves = [std::process::id().cast_signed(), signals::parent()];
     let stopped = attach::stop(attach.process, &ourselves)?;
     // Its clocks go on from the host's at this moment, which all of the program has passed by.
-    let start = Start { tdf: attach.tdf, realtime_ns: None, held: true };
+    let start = Start { tdf: attach.tdf, realtime_ns: None, held: true, pace: attach.pace };
     let domain = Domain::new(start).context("cannot make a clock")?;
     // Somebody else's program stays in the control group that it is in.
     let freezer = Freezer::start(FreezeConfig { freeze: Freeze::Off, method: None })
         .context("cannot freeze programs")?;
     domain.set_backstop(freezer.clone());
-    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
-        .context("cannot follow programs")?;
+    let (sender, refusals) = mpsc::channel();
+    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer), move |refusal| {
+        // Nobody receives it if this process is about to end.
+        let _ = sender.send(refusal);
+    });
+    let follower = follower.context("cannot follow programs")?;
     let control = Control::new(&name, &title, Arc::clone(&domain), freezer, false);
     control.serve(&registration)?;
     fds::raise_limit();
     let attached = stopped.insert_into(&follower, &domain)?;
     let attach::Attached { processes, threads, stood_ns } = attached;
     send(&AttachResult::Attached { name, processes, threads, stood_ns });
-    Ok(Serving { registration, control, follower })
+    let jumper = Jumper::start(&domain, Vec::new()).context("cannot skip idle time")?;
+    Ok(Serving { registration, control, follower, refusals, jumper })
 }

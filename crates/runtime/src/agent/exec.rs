@@ -5,10 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::Context;
-use parking_lot::Mutex;
 use vtime::HostSpan;
 
 use super::control::Control;
@@ -16,8 +14,8 @@ use super::keep;
 use super::query::counted;
 use super::registry::{Registration, name_for};
 use crate::domain::{Domain, Guard, Stalls, Start};
-use crate::launch::Follower;
 use crate::launch::freeze::{FreezeConfig, Freezer};
+use crate::launch::{Follower, Jumper};
 use os::fds;
 use os::process::Process;
 use os::signals::{self, FOR_THE_PROGRAM, Signals};
@@ -50,16 +48,21 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let domain = Domain::new(exec.start).context("cannot make a clock")?;
     let freezer = Freezer::start(exec.freeze).context("cannot freeze programs")?;
     domain.set_backstop(freezer.clone());
-    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
-        .context("cannot follow programs")?;
     let title = exec.command.join(" ");
     let control = Control::new(&name, &title, Arc::clone(&domain), Arc::clone(&freezer), false);
+    let warned = Arc::clone(&control);
+    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer), move |refusal| {
+        terminal::err!("qcycle: {refusal}");
+        warned.warn(refusal);
+    });
+    let follower = follower.context("cannot follow programs")?;
     control.serve(&registration)?;
     let guard = exec.stall_guard.map(|allowed| domain.guard(allowed)).transpose();
     let guard = guard.context("cannot guard the clock against stalls of the host")?;
     if let Some(warning) = guard.as_ref().and_then(Guard::warning) {
         terminal::err!("qcycle: {warning}");
     }
+    let jumper = Jumper::start(&domain, Vec::new()).context("cannot skip idle time")?;
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     fds::raise_limit();
     let process = Process::open(keeper.id().cast_signed()).context("cannot hold the keeper")?;
@@ -75,23 +78,14 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
             }
         }
     })?;
-    let follower = Arc::new(Mutex::new(follower));
-    let reports = (Arc::clone(&follower), Arc::clone(&control));
-    thread::Builder::new().name("refusals".into()).spawn(move || {
-        loop {
-            report_refusals(&reports.0, &reports.1);
-            thread::sleep(Duration::from_millis(20));
-        }
-    })?;
     let status = keeper.wait().context("cannot wait for the program")?;
-    // What was refused last may have ended the program.
-    report_refusals(&follower, &control);
     if guard.is_some() {
         report_stalls(domain.stalls());
     }
     for warning in counted(&domain.counters()).1 {
         terminal::err!("qcycle: {warning}");
     }
+    drop(jumper);
     freezer.close();
     drop(registration);
     signals::end_as(status)
@@ -106,13 +100,6 @@ fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
             "qcycle: {count} stalls of the host excluded from virtual time: {total:.1} ms in \
              total, the longest {longest:.1} ms"
         );
-    }
-}
-
-fn report_refusals(follower: &Mutex<Follower>, control: &Control) {
-    for refusal in follower.lock().refusals() {
-        terminal::err!("qcycle: {refusal}");
-        control.warn(refusal);
     }
 }
 

@@ -7,7 +7,7 @@ use vtime::{Tdf, VirtualSpan, VirtualTime};
 
 use super::client::DomainInfo;
 use super::protocol::{Detail, ProgramStatus, State, Status};
-use crate::domain::Freeze;
+use crate::domain::{Freeze, Pace, PaceStatus};
 use crate::launch::freeze::FreezeStatus;
 
 /// One line about a domain.
@@ -163,6 +163,7 @@ fn domain(text: &mut String, detail: &Detail) {
     line("offset", offset(clock.offset_ns));
     line("tdf", tdf(clock.tdf_millionths));
     line("paused", format!("{}, stops {}", span(clock.paused_ns), clock.stops));
+    line("pace", pace(&status.pace));
     line("freeze", format!("{}, method {}", status.freeze.mode, freezing(&status.freeze)));
     line("agent", status.agent_pid.to_string());
     line("programs", detail.programs.len().to_string());
@@ -188,6 +189,15 @@ fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
     line("processes", program.pids.iter().map(i32::to_string).collect::<Vec<_>>().join(" "));
     line("calls", calls(&program.calls));
     warnings(text, &program.warnings);
+}
+
+fn pace(status: &PaceStatus) -> String {
+    if status.pace == Pace::Real {
+        return status.pace.to_string();
+    }
+    let kept = status.kept_ns.words(|ns| span(ns));
+    let ran = if kept.is_empty() { String::new() } else { format!("; ran at host rate: {kept}") };
+    format!("{}, {} jumps over {}{ran}", status.pace, status.jumps, span(status.skipped_ns))
 }
 
 fn warnings(text: &mut String, warnings: &[String]) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Reading;
+use crate::domain::{PaceStatus, Reading};
 use crate::launch::freeze::FreezeStatus;
 
 /// Version of the messages; an agent of another version refuses to talk.
@@ -93,6 +93,9 @@ pub struct Status {
     pub title: String,
     /// Its clock at the moment of the answer.
     pub clock: Reading,
+    /// How its time passes.
+    #[serde(default)]
+    pub pace: PaceStatus,
     /// Calls that were answered in virtual time, by kind.
     pub calls: BTreeMap<String, u64>,
     /// How programs are frozen while the clock is stopped, and how that went.

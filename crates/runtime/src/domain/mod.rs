@@ -8,13 +8,15 @@
 mod beats;
 mod freeze;
 mod guard;
+mod jump;
+mod kept;
 mod late;
 mod page;
 mod programs;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use os::realtime::clock_ns;
@@ -26,6 +28,8 @@ use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
 pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use guard::{Guard, Stalls};
+pub use jump::{Pace, PaceStatus, Waiter, Work, Works};
+pub use kept::{Keeping, Kept};
 pub use late::{AgentLateness, Serving};
 pub use page::{Mapped, Writers};
 pub use page::{Shared, host_now};
@@ -40,6 +44,7 @@ pub struct Start {
     pub realtime_ns: Option<i64>,
     /// Whether the domain starts with one hold asserted (for its owner to release).
     pub held: bool,
+    pub pace: Pace,
 }
 
 /// The owner's side of a time domain.
@@ -49,6 +54,11 @@ pub struct Domain {
     state: Mutex<State>,
     programs: Mutex<programs::Programs>,
     token: u64,
+    pace: Pace,
+    works: Works,
+    kept: Mutex<Kept>,
+    /// It was detached, and jumps no more.
+    is_let_go: AtomicBool,
     backstop: OnceLock<Arc<dyn Backstop>>,
     lateness: AgentLateness,
     /// Held by anyone who releases: between the thaw and the release nobody else may release.
@@ -60,8 +70,9 @@ pub struct Domain {
 #[derive(Debug)]
 struct State {
     clock: VirtualClock,
-    watchers: Vec<Arc<Wake>>,
+    watchers: Vec<Arc<Watcher>>,
     stops: u64,
+    jumps: u64,
     stalls: Stalls,
     /// Up to when the time that the clock stood for stalls has been added up.
     stood_until: HostTime,
@@ -95,7 +106,9 @@ pub struct Reading {
 impl Domain {
     /// A new domain whose clock is at virtual zero now.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
-        let page = DomainPage::new(ClockPage::new(epochs(start.realtime_ns)));
+        let clock = ClockPage::new(epochs(start.realtime_ns));
+        let clock = if start.pace == Pace::Skip { clock.that_jumps() } else { clock };
+        let page = DomainPage::new(clock);
         let page = Shared::new(c"quartercycle-clock", page, Writers::Owner)?;
         page.begin_change();
         let now = settled_host_now();
@@ -109,6 +122,7 @@ impl Domain {
             clock,
             watchers: Vec::new(),
             stops: u64::from(start.held),
+            jumps: 0,
             stalls: Stalls::default(),
             stood_until: HostTime::ZERO,
         };
@@ -118,6 +132,10 @@ impl Domain {
             programs: Mutex::default(),
             // No two domains of a host begin in the same nanosecond and the same process.
             token: u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned(),
+            pace: start.pace,
+            works: Works::default(),
+            kept: Mutex::default(),
+            is_let_go: AtomicBool::new(false),
             backstop: OnceLock::new(),
             lateness: AgentLateness::default(),
             releasing: Mutex::new(()),
@@ -220,7 +238,8 @@ impl Domain {
         decide: impl FnOnce(&mut VirtualClock, HostTime) -> Changed,
     ) {
         let Some(backstop) = self.backstop.get() else {
-            return self.change(|clock, now| ((), decide(clock, now)));
+            self.change(|clock, now| ((), decide(clock, now)));
+            return self.wake_sleepers();
         };
         let (quickens, stops) = self.change(|clock, now| {
             let quickens = quickens(clock);
@@ -234,11 +253,13 @@ impl Domain {
             self.quickened.store(true, Ordering::Relaxed);
             self.release_hold();
         }
+        self.wake_sleepers();
     }
 
     /// Releases all holds and lets the clock and all programs run as fast as the host's, from
-    /// where they stand.
+    /// where they stand; it jumps no more.
     pub fn detach(&self) {
+        self.is_let_go.store(true, Ordering::SeqCst);
         self.dilate(Tdf::ONE);
         for program in self.present_programs() {
             self.change_program(&program, Change::Dilate(Tdf::ONE));
@@ -297,14 +318,15 @@ impl Domain {
     /// A file descriptor that becomes readable whenever the clock was stopped, resumed, dilated
     /// or granted more.
     pub fn watch(&self) -> io::Result<Watch> {
-        let wake = Arc::new(Wake::new()?);
-        self.state.lock().watchers.push(Arc::clone(&wake));
-        Ok(Watch { wake })
+        let watcher = Arc::new(Watcher { wake: Wake::new()?, due: AtomicI64::new(FOR_NO_TIME) });
+        self.state.lock().watchers.push(Arc::clone(&watcher));
+        Ok(Watch { watcher })
     }
 
     /// Waits on the host until the clock has reached `when`, however often it is held meanwhile.
     pub fn wait_until(&self, when: VirtualTime) -> io::Result<()> {
         let watch = self.watch()?;
+        watch.is_for(Some(when));
         while self.now() < when {
             watch.wait(self.host_time_of(when))?;
         }
@@ -337,9 +359,15 @@ impl Domain {
             page::wake_all(self.page.resumed());
         }
         state.stops += u64::from(changed.stops);
+        state.jumps += u64::from(changed.jumps);
         state.watchers.retain(|watcher| Arc::strong_count(watcher) > 1);
         if changed.stops || changed.resumes || changed.dilates {
-            state.watchers.iter().for_each(|watcher| watcher.wake());
+            state.watchers.iter().for_each(|watcher| watcher.wake.wake());
+        } else if changed.jumps {
+            let now = state.clock.at(self.host_now());
+            let due =
+                state.watchers.iter().filter(|watcher| watcher.due().is_some_and(|due| due <= now));
+            due.for_each(|watcher| watcher.wake.wake());
         }
     }
 
@@ -357,6 +385,7 @@ struct Changed {
     stops: bool,
     resumes: bool,
     dilates: bool,
+    jumps: bool,
 }
 
 /// A hold on a domain; dropping it releases it.
@@ -382,18 +411,41 @@ impl Drop for Hold {
 /// Becomes readable when the clock of a domain changes.
 #[derive(Debug)]
 pub struct Watch {
-    wake: Arc<Wake>,
+    watcher: Arc<Watcher>,
+}
+
+/// Of [`Watcher::due`]: it waits for no time.
+const FOR_NO_TIME: i64 = i64::MAX;
+
+#[derive(Debug)]
+struct Watcher {
+    wake: Wake,
+    /// The virtual time for which it waits.
+    due: AtomicI64,
+}
+
+impl Watcher {
+    fn due(&self) -> Option<VirtualTime> {
+        let due = self.due.load(Ordering::SeqCst);
+        (due != FOR_NO_TIME).then_some(VirtualTime::from_ns(due))
+    }
 }
 
 impl Watch {
     /// The descriptor to poll.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
+        self.watcher.wake.as_fd()
+    }
+
+    /// Says for which virtual time it waits from now on, so that a jump there wakes it and none goes
+    /// beyond; one that has passed while it has something to do. `None`: for none.
+    pub fn is_for(&self, when: Option<VirtualTime>) {
+        self.watcher.due.store(when.map_or(FOR_NO_TIME, VirtualTime::as_ns), Ordering::SeqCst);
     }
 
     /// Forgets the changes so far. Call it before reading the clock, so that none is missed.
     pub fn clear(&self) {
-        self.wake.clear();
+        self.watcher.wake.clear();
     }
 
     /// Waits until host time `until` (for ever if `None`) or the next change, and clears it.

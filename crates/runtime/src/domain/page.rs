@@ -13,20 +13,28 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use vtime::HostTime;
 use vtime::history::DomainPage;
-use vtime::image::PAGE_SIZE;
+use vtime::image::{OWN, OWN_SIZE, PAGE_SIZE, WAITS};
 use vtime::own_page::OwnPage;
+use vtime::waits::Waits;
 
 /// What may lie in memory that other processes map too, and may write to at any time.
 ///
 /// # Safety
 /// All of it is atomic integers, in a layout that is the same to all (`#[repr(C)]`), of which any
 /// octets are a value; no number is an address, and nothing happens when it is dropped.
-pub unsafe trait SharedMemory: Sync {}
+pub unsafe trait SharedMemory: Sync {
+    /// Octets of the memory, of which the value is the head; the rest is zero at first.
+    const ROOM: usize = PAGE_SIZE;
+}
 
 // SAFETY: one atomic integer.
 unsafe impl SharedMemory for AtomicU32 {}
 // SAFETY: atomic integers; the layout is asserted where it is defined.
-unsafe impl SharedMemory for OwnPage {}
+unsafe impl SharedMemory for OwnPage {
+    const ROOM: usize = OWN_SIZE;
+}
+// SAFETY: as above.
+unsafe impl SharedMemory for Waits {}
 // SAFETY: as above.
 unsafe impl SharedMemory for DomainPage {}
 
@@ -58,18 +66,18 @@ unsafe impl<T: SharedMemory> Sync for Mapped<T> {}
 
 impl<T: SharedMemory> Shared<T> {
     const FITS: () = assert!(
-        size_of::<T>() <= PAGE_SIZE && align_of::<T>() <= PAGE_SIZE && !std::mem::needs_drop::<T>()
+        size_of::<T>() <= T::ROOM && align_of::<T>() <= PAGE_SIZE && !std::mem::needs_drop::<T>()
     );
 
     /// Moves a value into fresh shared memory.
     pub fn new(name: &CStr, value: T, writers: Writers) -> io::Result<Self> {
         let () = Self::FITS;
         let memory = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        ftruncate(&memory, PAGE_SIZE as u64)?;
+        ftruncate(&memory, T::ROOM as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let none = std::ptr::null_mut();
         // SAFETY: the mapping is fresh, and nobody relies on what was at its address.
-        let at = unsafe { mmap(none, PAGE_SIZE, access, MapFlags::SHARED, &memory, 0)? };
+        let at = unsafe { mmap(none, T::ROOM, access, MapFlags::SHARED, &memory, 0)? };
         let place = NonNull::new(at.cast::<T>()).expect("mmap never returns null");
         // SAFETY: aligned to a page, and large enough by the assertion above.
         unsafe { place.write(value) };
@@ -105,6 +113,15 @@ impl<T: SharedMemory> Deref for Shared<T> {
     }
 }
 
+impl Mapped<OwnPage> {
+    /// What lies behind the page of a program: what its threads wait for.
+    pub fn waits(&self) -> &Waits {
+        // SAFETY: in the same mapping, which has room for it as is asserted where it is defined; of
+        // atomic integers, of which any octets are a value.
+        unsafe { self.0.byte_add(WAITS - OWN).cast().as_ref() }
+    }
+}
+
 impl<T: SharedMemory> Deref for Mapped<T> {
     type Target = T;
 
@@ -124,7 +141,7 @@ impl<T: SharedMemory> Drop for Mapped<T> {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `Shared::new`, which nobody else unmaps.
         // That it fails, nobody can do anything about.
-        let _ = unsafe { munmap(self.0.as_ptr().cast(), PAGE_SIZE) };
+        let _ = unsafe { munmap(self.0.as_ptr().cast(), T::ROOM) };
     }
 }
 

@@ -15,7 +15,8 @@ use vtime::image::Counters;
 use vtime::late::Lateness;
 use vtime::own::{Moment, OwnClock};
 use vtime::own_page::Identity;
-use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock};
+use vtime::waits::Waits;
+use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock, VirtualTime};
 
 use super::page::{self, Mapped, Shared, Writers, host_now};
 use super::{Changed, Domain, look_again, relax};
@@ -116,6 +117,21 @@ impl Program {
         self.page.late_waits()
     }
 
+    /// What its threads wait for, as they say.
+    pub(super) fn waits(&self) -> &Waits {
+        self.page.waits()
+    }
+
+    /// How its time runs.
+    pub(super) fn own_clock(&self) -> OwnClock {
+        self.state.lock().clock.clone()
+    }
+
+    /// Whether its time is no matter of its domain.
+    pub fn is_free(&self) -> bool {
+        matches!(self.state.lock().clock, OwnClock::Free(_))
+    }
+
     /// Says that it runs: from now on it can be found, or be gone.
     pub fn runs(&self) {
         self.state.lock().missed = Some(0);
@@ -163,6 +179,11 @@ impl Domain {
 
     pub(super) fn processes(&self) -> Vec<i32> {
         self.programs.lock().present.values().map(|program| program.process).collect()
+    }
+
+    /// How many there ever were.
+    pub fn programs_begun(&self) -> u64 {
+        self.programs.lock().made
     }
 
     /// A program by its number.
@@ -254,6 +275,15 @@ impl Domain {
         };
         drop(held);
         snapshot.reaches(when).map(|host| look_again(host, snapshot.clock.limit))
+    }
+
+    /// The virtual time of the domain at which the program with this number reaches `when`; `None`
+    /// if it was detached.
+    pub fn virtual_time_of_program(&self, number: u64, when: ProgramTime) -> Option<VirtualTime> {
+        match self.program(number) {
+            Some(program) => program.own_clock().reaches(when),
+            None => Some(when.of_domain()),
+        }
     }
 
     /// Whether enough programs were added to look which of them are gone.

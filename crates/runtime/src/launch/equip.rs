@@ -11,7 +11,7 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use vtime::image::{CLOCK, IMAGE, OWN, PAGE_SIZE, PROCESS, Process};
+use vtime::image::{CLOCK, IMAGE, OWN, OWN_SIZE, PAGE_SIZE, PROCESS, Process};
 use vtime::masks;
 
 use super::exec_queue::{ExecQueue, Subscription};
@@ -105,7 +105,7 @@ impl Equipment {
         mmap(IMAGE, IMAGE_LENGTH, READ | libc::PROT_EXEC, libc::MAP_SHARED, image)?;
         mmap(PROCESS, PAGE_SIZE, WRITE, anonymous, u64::MAX)?;
         mmap(CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock)?;
-        mmap(OWN, PAGE_SIZE, WRITE, libc::MAP_SHARED, own)?;
+        mmap(OWN, OWN_SIZE, WRITE, libc::MAP_SHARED, own)?;
         put_functions(tracee, self.native_functions(vdso))
     }
 
@@ -260,7 +260,7 @@ fn no_room(error: io::Error) -> io::Error {
         Some(libc::EEXIST) => io::Error::other(format!(
             "it uses the addresses needed for the image ({IMAGE:#x} to {:#x}); link it to a \
              different address",
-            OWN + PAGE_SIZE
+            OWN + OWN_SIZE
         )),
         _ => error,
     }

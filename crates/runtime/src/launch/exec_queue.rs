@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::program::Listener;
 use super::seccomp::Notification;
+use crate::domain::Work;
 
 /// Most workers at a time; beyond, execs of the tree wait for each other. Each exec that fails before
 /// its program waits in `vfork` for another one takes one.
@@ -24,6 +25,8 @@ const WORKERS_MAX: usize = 256;
 pub(super) struct NotifiedCall {
     pub(super) listener: Arc<Listener>,
     pub(super) notification: Notification,
+    /// That it is not answered yet.
+    pub(super) _work: Work,
 }
 
 #[derive(Debug, Default)]
@@ -129,7 +132,8 @@ mod tests {
         let fd = std::fs::File::open("/dev/null").unwrap().into();
         let mut notification = Notification::default();
         (notification.id, notification.thread) = (id, thread);
-        NotifiedCall { listener: Arc::new(Listener { fd, name: "test".to_owned() }), notification }
+        let listener = Arc::new(Listener { fd, name: "test".to_owned() });
+        NotifiedCall { listener, notification, _work: Work::default() }
     }
 
     #[test]

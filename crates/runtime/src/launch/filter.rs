@@ -7,7 +7,7 @@
 //! next to nothing. Argument order as in `syscall(2)`, the same on all processors.
 
 use libc::{c_long, sock_filter};
-use vtime::image::{ASKS, IMAGE, IMAGE_SIZE_MAX, NO_OBJECTION, OWN, PAGE_SIZE, STOPPED, VERDICT};
+use vtime::image::{ASKS, IMAGE, IMAGE_SIZE_MAX, NO_OBJECTION, OWN, OWN_SIZE, STOPPED, VERDICT};
 
 use super::arch::{ARCHITECTURE, nr};
 
@@ -191,7 +191,7 @@ const fn argument_high(index: u8) -> u32 {
 
 /// The first address of the slots that nobody changes, and the first one behind them.
 const SLOTS: u32 = IMAGE as u32;
-const SLOTS_END: u32 = (OWN + PAGE_SIZE) as u32;
+const SLOTS_END: u32 = (OWN + OWN_SIZE) as u32;
 /// The part of the high half of an address that counts: the kernel leaves out the tags of pointers
 /// (AArch64, and linear address masking of x86-64).
 const UNTAGGED: u32 = 0x00ff_ffff;
@@ -357,6 +357,7 @@ fn verdict(verdict: Verdict) -> sock_filter {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use vtime::image::PAGE_SIZE;
 
     /// A call as the kernel describes it to a filter, `struct seccomp_data`.
     struct Call {
@@ -551,7 +552,7 @@ mod tests {
     #[test]
     fn nobody_takes_the_place_of_the_image() {
         const PAGE: u64 = PAGE_SIZE as u64;
-        let (image, end) = (IMAGE as u64, (OWN + PAGE_SIZE) as u64);
+        let (image, end) = (IMAGE as u64, (OWN + OWN_SIZE) as u64);
         let fixed = libc::MAP_FIXED as u64;
         let careful = (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) as u64;
         let map = |at, length, flags| may_change(libc::SYS_mmap, [at, length, 7, flags, 3, 0]);
@@ -584,7 +585,7 @@ mod tests {
         /// Calls that change memory fail where it overlaps the slots, and nowhere else.
         #[test]
         fn what_overlaps_is_known(at in 0..2 * (OWN as u64), length in 1..2 * (OWN as u64)) {
-            let overlaps = at < (OWN + PAGE_SIZE) as u64 && at + length > IMAGE as u64;
+            let overlaps = at < (OWN + OWN_SIZE) as u64 && at + length > IMAGE as u64;
             prop_assert_eq!(may_change(libc::SYS_munmap, [at, length, 0, 0, 0, 0]), !overlaps);
         }
 

@@ -11,12 +11,13 @@
 //! that answers when it likes, a file system that hangs, execs without end) keeps its own tree.
 //!
 //! A program that cannot be put into virtual time is not let into the domain: it would be
-//! silently wrong. It is killed, or its exec fails, and a refusal reports why.
+//! silently wrong. It is killed, or its exec fails, and a refusal reports why, before the program or
+//! its parent can learn of it: what they say of it themselves follows, and does not cut it in two.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -45,18 +46,22 @@ const REFUSALS_MAX: usize = 100;
 /// The threads that put programs into a domain.
 pub struct Follower {
     gate: Gate,
-    refusals: Receiver<String>,
     pub(super) equipment: Arc<Equipment>,
     pub(super) timers: Arc<timers::Service>,
 }
 
 impl Follower {
-    /// Starts following, for programs of one domain.
+    /// Starts following, for programs of one domain. `report` is told of programs that were refused,
+    /// with reason and fix, each once; until it returns, the program and others that are refused wait.
     ///
     /// # Errors
     /// When the kernel has no vDSO, no memory or no descriptors left, and in a program that is in
     /// a domain itself.
-    pub fn start(domain: Arc<Domain>, freezer: Arc<Freezer>) -> io::Result<Self> {
+    pub fn start(
+        domain: Arc<Domain>,
+        freezer: Arc<Freezer>,
+        report: impl Fn(String) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         if members::is_in_a_domain() {
             return Err(io::Error::other(
                 "this is started by a program in a time domain, and a program can be in only one; \
@@ -64,7 +69,6 @@ impl Follower {
             ));
         }
         let (gate, arrivals) = Gate::new()?;
-        let (sender, refusals) = mpsc::channel();
         let timers = Arc::new(timers::Service::new(Arc::clone(&domain)));
         let equipment = Arc::new(Equipment::new(&domain)?);
         let shared = Arc::new(Shared {
@@ -75,30 +79,18 @@ impl Follower {
             waits_killably: seccomp::waits_killably(),
             freezer,
             reported: Mutex::default(),
-            refusals: sender,
+            report: Box::new(report),
         });
         let spare = attend(&shared)?;
         thread::Builder::new()
             .name("follow".into())
             .spawn(move || receive(&shared, &arrivals, spare))?;
-        Ok(Self { gate, refusals, equipment, timers })
+        Ok(Self { gate, equipment, timers })
     }
 
     /// Through which new programs report to this follower.
     pub fn gate(&self) -> &Gate {
         &self.gate
-    }
-
-    /// Lets no more programs report. Returns those that are refused from now on, until all that
-    /// are followed have ended.
-    #[must_use]
-    pub fn close(self) -> Receiver<String> {
-        self.refusals
-    }
-
-    /// Programs that were refused since the last call, with reason and fix, each once.
-    pub fn refusals(&self) -> impl Iterator<Item = String> + '_ {
-        self.refusals.try_iter()
     }
 }
 
@@ -111,7 +103,7 @@ struct Shared {
     waits_killably: bool,
     freezer: Arc<Freezer>,
     reported: Mutex<BTreeSet<String>>,
-    refusals: Sender<String>,
+    report: Box<dyn Fn(String) + Send + Sync>,
 }
 
 /// What an exec takes on a host that has nothing else to do, and more: the rest is lateness.
@@ -233,6 +225,8 @@ impl Tree {
             }
             let ready = fd[0].revents();
             if ready.contains(PollFlags::IN) {
+                // From before it is taken from the kernel, which says no more of it then.
+                let work = self.shared.domain.works().begin();
                 let notification = match seccomp::receive(listener.as_fd()) {
                     Ok(notification) => notification,
                     // Killed between its report and now.
@@ -244,7 +238,11 @@ impl Tree {
                 if !std::mem::replace(&mut begun, true) {
                     self.shared.freezer.started(notification.thread.cast_signed());
                 }
-                self.dispatch(NotifiedCall { listener: Arc::clone(listener), notification });
+                self.dispatch(NotifiedCall {
+                    listener: Arc::clone(listener),
+                    notification,
+                    _work: work,
+                });
             } else if ready.contains(PollFlags::HUP) {
                 return;
             }
@@ -296,8 +294,7 @@ impl Tree {
         self.refuse(call, error, inspect::running(thread), reason);
     }
 
-    /// Lets a call fail, and says why if there is still somebody who made it: before that, so that
-    /// it is said when the program ends.
+    /// Says why a call is to fail, and lets it fail, if there is still somebody who made it.
     fn refuse(&self, call: &NotifiedCall, error: c_int, program: String, reason: String) {
         let (listener, id) = (call.listener.as_fd(), call.notification.id);
         if seccomp::is_valid(listener, id) {
@@ -456,8 +453,7 @@ impl Shared {
         let refusal = format!("refused {program}: {reason}");
         let mut reported = self.reported.lock();
         if reported.len() < REFUSALS_MAX && reported.insert(refusal.clone()) {
-            // Nobody receives it if the owner is gone.
-            let _ = self.refusals.send(refusal);
+            (self.report)(refusal);
         }
     }
 }

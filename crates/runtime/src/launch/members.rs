@@ -92,7 +92,7 @@ fn find_own(lines: &str) -> Option<Option<Memory>> {
 
 /// Which processes can be members of a domain, by what the kernel says without a look at their
 /// memory.
-struct Candidates {
+pub(super) struct Candidates {
     users: BTreeSet<u32>,
     /// Ancestor of all programs but attached ones.
     agent: pid_t,
@@ -100,7 +100,7 @@ struct Candidates {
 }
 
 impl Candidates {
-    fn of(domain: &Domain) -> Self {
+    pub(super) fn of(domain: &Domain) -> Self {
         let programs = domain.present_programs();
         let mut users: BTreeSet<u32> =
             programs.iter().filter_map(|program| owner(program.process)).collect();
@@ -110,7 +110,7 @@ impl Candidates {
         Self { users, agent, parents: RefCell::default() }
     }
 
-    fn have(&self, process: pid_t) -> bool {
+    pub(super) fn have(&self, process: pid_t) -> bool {
         owner(process).is_some_and(|user| self.users.contains(&user)) || self.is_ours(process)
     }
 

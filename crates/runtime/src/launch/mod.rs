@@ -16,6 +16,7 @@
 //! - [`exec_queue`]: who works on which exec
 //! - [`freeze`]: freezing programs while their clock is stopped
 //! - [`equip`]: putting a program that stands there into virtual time
+//! - [`jumps`]: jumps over time in which nobody can do anything
 //! - [`privileges`]: programs that their file should give more than they can be given
 //! - [`members`]: which processes belong to which program
 //! - [`attach`]: attaching to a program that runs already
@@ -34,6 +35,7 @@ mod follow;
 pub mod freeze;
 mod image;
 mod inspect;
+mod jumps;
 pub mod members;
 mod privileges;
 pub mod program;
@@ -43,3 +45,4 @@ mod timers;
 mod tracee;
 
 pub use follow::Follower;
+pub use jumps::{Jumper, Outlook};

@@ -36,7 +36,8 @@ impl Guest {
         let domain = Domain::new(Start::default())?;
         let freezer = Freezer::start(wanted)?;
         domain.set_backstop(freezer.clone());
-        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))?;
+        let report = |refusal| eprintln!("{refusal}");
+        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer), report)?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = program::in_domain(&mut command, follower.gate(), "guest").spawn()?;

@@ -119,6 +119,7 @@ impl Work {
             self.watch.clear();
             self.send_due()?;
             let due = self.waiting.iter().map(|waiting| waiting.due).min();
+            self.watch.is_for(due);
             let until = due.and_then(|due| self.domain.host_time_of(due));
             let mut fds = [
                 readable(self.device.as_fd()),

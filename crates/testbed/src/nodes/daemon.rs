@@ -33,15 +33,13 @@ use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
 use runtime::domain::{Domain, Guard, Start};
 use runtime::intervention::Interventions;
-use runtime::launch::Follower;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
+use runtime::launch::{Follower, Jumper};
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the last output of programs may take to be reported after all of them have ended.
 const OUTPUT_LONGEST: Duration = Duration::from_secs(1);
-/// How often programs that were refused are looked for.
-const REFUSALS_EVERY: Duration = Duration::from_millis(20);
 
 /// Serves one run, whose runner is at the other end of these descriptors: a socket, and a pipe
 /// for what programs write. The answer is the exit code of the process.
@@ -98,9 +96,11 @@ struct Agent {
     programs: Arc<Programs>,
     outputs: Vec<(String, JoinHandle<()>)>,
     guard: Option<Guard>,
+    jumper: Option<Jumper>,
     watch: Option<Watch>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
+    _follower: Follower,
 }
 
 /// The programs that run, and whether they were asked to stop.
@@ -143,6 +143,7 @@ impl Agent {
             tdf: Tdf::from_millionths(setup.tdf_millionths)?,
             realtime_ns: setup.realtime_zero_ns.map(|ns| ns.saturating_sub(setup.settle.as_ns())),
             held: true,
+            pace: setup.pace,
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
         domain.grant(zero + setup.duration);
@@ -153,12 +154,15 @@ impl Agent {
             Control::new(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer), true);
         report_interventions(&control, &domain, owner);
         control.serve(&registration)?;
-        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
-            .context("cannot follow programs")?;
+        let warned = (Arc::clone(&control), Arc::clone(owner));
+        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer), move |refusal| {
+            warned.0.warn(refusal.clone());
+            warned.1.warn(refusal);
+        })
+        .context("cannot follow programs")?;
         let gate = follower.gate().clone();
-        report_refusals(follower, Arc::clone(owner), Arc::clone(&control))?;
         let mut agent = Self {
-            points: Points::new(Arc::clone(owner)),
+            points: Points::new(Arc::clone(owner), Arc::clone(&domain)),
             owner: Arc::clone(owner),
             domain,
             control,
@@ -169,8 +173,10 @@ impl Agent {
             programs: Arc::default(),
             outputs: Vec::new(),
             guard: None,
+            jumper: None,
             watch: None,
             _registration: registration,
+            _follower: follower,
             setup,
         };
         let plan = agent.setup.network.clone();
@@ -273,6 +279,8 @@ impl Agent {
             }
         }
         self.watch = Some(self.start_watch().context("cannot watch programs")?);
+        let jumper = Jumper::start(&self.domain, Vec::new());
+        self.jumper = jumper.context("cannot skip idle time")?;
         if self.domain.release_hold().is_none() {
             bail!("the domain was released by another process before it started");
         }
@@ -305,6 +313,7 @@ impl Agent {
         // They are to hear that they shall end.
         self.freezer.disable();
         self.domain.assert_hold();
+        self.jumper = None;
         let stalls = self.guard.take().map(|guard| {
             drop(guard);
             self.domain.stalls()
@@ -327,8 +336,6 @@ impl Agent {
         self.nodes.clear();
         self.freezer.close();
         let unheard = self.finish_outputs();
-        // A refusal may be why a program ended, and so why the run did.
-        thread::sleep(2 * REFUSALS_EVERY);
         let (access, agent_cpu_s) = (self.points.access(), own_cpu_s());
         FinalReport { status, network, stalls, access, agent_cpu_s, unheard }
     }
@@ -422,25 +429,6 @@ fn report_event(event: FromNode, owner: &Owner, domain: &Domain, programs: &Prog
         }
     }
     programs.ended();
-}
-
-fn report_refusals(
-    follower: Follower,
-    owner: Arc<Owner>,
-    control: Arc<Control>,
-) -> std::io::Result<()> {
-    thread::Builder::new()
-        .name("refusals".into())
-        .spawn(move || {
-            loop {
-                for refusal in follower.refusals() {
-                    control.warn(refusal.clone());
-                    owner.warn(refusal);
-                }
-                thread::sleep(REFUSALS_EVERY);
-            }
-        })
-        .map(drop)
 }
 
 fn own_cpu_s() -> f64 {

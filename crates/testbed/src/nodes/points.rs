@@ -14,10 +14,12 @@ use crate::devices::PointStore;
 use network::stats::LatenessCounter;
 use plant::name::PointName;
 use results::record::ReadAccount;
+use runtime::domain::Domain;
 
 #[derive(Debug)]
 pub(super) struct Points {
     owner: Arc<Owner>,
+    domain: Arc<Domain>,
     state: Mutex<State>,
 }
 
@@ -31,8 +33,8 @@ struct State {
 }
 
 impl Points {
-    pub(super) fn new(owner: Arc<Owner>) -> Arc<Self> {
-        Arc::new(Self { owner, state: Mutex::default() })
+    pub(super) fn new(owner: Arc<Owner>, domain: Arc<Domain>) -> Arc<Self> {
+        Arc::new(Self { owner, domain, state: Mutex::default() })
     }
 
     pub(super) fn answer(&self, ask: u64, outcome: PlantAnswer) {
@@ -67,6 +69,7 @@ impl Points {
         at: VirtualTime,
     ) -> Result<Vec<f64>, String> {
         const OVER: &str = "the run is over";
+        let _work = self.domain.works().begin();
         let begun = Instant::now();
         let (sender, receiver) = channel();
         let ask = {

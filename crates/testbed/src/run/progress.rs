@@ -68,11 +68,10 @@ impl Progress {
 
     fn line(&self, at_s: f64, virtual_s: f64, clock: &Reading) -> String {
         let wall_s = self.begun.elapsed().as_secs_f64();
-        let ratio =
-            if virtual_s > 0.0 { format!("{:.2}", wall_s / virtual_s) } else { "-".to_owned() };
+        let rate = if wall_s > 0.0 { format!("{:.2}", virtual_s / wall_s) } else { "-".to_owned() };
         let held = if clock.holds > 0 { ", held" } else { "" };
         format!(
-            "{at_s:6.1} of {:.1} s virtual, {wall_s:6.1} s wall, ratio {ratio}, {} holds ({:.2} s){held}",
+            "{at_s:6.1} of {:.1} s virtual, {wall_s:6.1} s wall, {rate} virtual s per s, {} holds ({:.2} s){held}",
             self.duration_s,
             clock.stops,
             clock.paused_ns as f64 / 1e9,

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::common::guests::{
     In, Link, Printed, QCYCLE, c, command, is_there, qcycle, run, runtime, set_mode,
 };
+use crate::common::machine::beside_others;
 
 /// Makes sure that the guest, run so, finds itself and what it starts at home. Returns the errors that
 /// were printed in virtual time.
@@ -109,35 +110,47 @@ fn no_signal_at_any_moment_makes_a_program_hang_or_end_wrongly() {
 
 /// What qcycle said of refusals, and how it ended. Not waited for without end: it is killed then.
 fn refusals(arguments: &[&str]) -> (Vec<String>, Printed) {
+    beside_others();
     let mut limited = Command::new("timeout");
     limited.args(["--signal=KILL", "60", QCYCLE, "exec", "--start", "2001-01-01T00:00:00Z", "--"]);
     let begun = std::time::Instant::now();
-    let printed = run(limited.env("XDG_RUNTIME_DIR", runtime()).args(arguments));
+    let printed = run(limited.env("XDG_RUNTIME_DIR", runtime()).env("LC_ALL", "C").args(arguments));
     assert!(begun.elapsed().as_secs() < 60, "it did not end: {}", printed.err);
     let lines = printed.err.lines().filter(|line| line.starts_with("qcycle: refused"));
     (lines.map(str::to_owned).collect(), printed)
 }
 
+/// Whether a refusal is said before these words of a program, which it says when it learns of it: so
+/// the refusal is a line of its own, however the two share standard error.
+fn is_said_before(printed: &Printed, words: &str) -> bool {
+    let at = |words| printed.err.find(words);
+    at("qcycle: refused").zip(at(words)).is_some_and(|(refused, learned)| refused < learned)
+}
+
 #[test]
 fn a_program_that_is_started_under_a_tracer_is_refused_in_one_line_that_names_it() {
-    let tracers: [(&str, &[&str], &str); 3] = [
+    const TRACES: &str = "starts a program to trace it";
+    let tracers: [(&str, &[&str], &str, &str); 3] = [
         (
             "strace",
             &["-f", "-o", "/dev/null", "/bin/true"],
             "refused /bin/true: it is traced by `strace`",
+            "strace: exec",
         ),
-        ("gdb", &["-nx", "-batch", "-ex", "run", "/bin/true"], "starts a program to trace it"),
+        ("gdb", &["-nx", "-batch", "-ex", "run", "/bin/true"], TRACES, "Could not trace"),
         (
             "gdb",
             &["-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "run", "/bin/true"],
-            "starts a program to trace it",
+            TRACES,
+            "Could not trace",
         ),
     ];
-    for (tracer, arguments, expected) in tracers {
+    for (tracer, arguments, expected, learned) in tracers {
         if is_there(tracer) {
             let (lines, printed) = refusals(&[&[tracer], arguments].concat());
             assert!(lines.len() == 1 && lines[0].contains(expected), "{}", printed.err);
             assert!(lines[0].contains("attach to it when it runs"), "{}", lines[0]);
+            assert!(is_said_before(&printed, learned), "{}", printed.err);
         }
     }
 }
@@ -195,6 +208,9 @@ fn a_32_bit_program_is_refused_and_says_why() {
     let printed = run(in_2001().arg(&program));
     assert_eq!(printed.end, -libc::SIGKILL);
     assert!(printed.err.contains("32-bit programs cannot run in virtual time"), "{}", printed.err);
+    let script = "\"$0\"; echo ended with $? >&2";
+    let printed = run(in_2001().args(["sh", "-c", script]).arg(&program));
+    assert!(is_said_before(&printed, "ended with 137"), "{}", printed.err);
 }
 
 /// A program that exits with 0, for the 32-bit relative of this processor.

@@ -2,7 +2,7 @@
 //! answers out. proc(5)
 
 use os::process::field;
-use vtime::image::{IMAGE, OWN, PAGE_SIZE};
+use vtime::image::{IMAGE, OWN, OWN_SIZE};
 
 /// Whether a process or thread has ended or is about to: it has given its memory back.
 pub(super) fn has_ended(status: &str) -> bool {
@@ -68,7 +68,7 @@ pub(super) fn image_slot(maps: &str) -> ImageSlot {
         if line.ends_with("[vdso]") {
             vdso = Some(from);
         }
-        if to > IMAGE as u64 && from < (OWN + PAGE_SIZE) as u64 {
+        if to > IMAGE as u64 && from < (OWN + OWN_SIZE) as u64 {
             let ours = line.contains("memfd:quartercycle-");
             taken = Some(if ours {
                 ImageSlot::InADomain

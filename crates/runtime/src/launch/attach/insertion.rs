@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use libc::{c_long, pid_t};
-use vtime::image::{CLOCK, IMAGE, ORIGINAL, OWN, PAGE_SIZE, PROCESS};
+use vtime::image::{CLOCK, IMAGE, ORIGINAL, OWN, OWN_SIZE, PAGE_SIZE, PROCESS};
 use vtime::masks;
 
 use super::tree::Thread;
@@ -100,7 +100,7 @@ impl<'p> Insertion<'p> {
             (ORIGINAL, PAGE_SIZE, EXECUTE, anonymous, none),
             (PROCESS, PAGE_SIZE, WRITE, anonymous, none),
             (CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock),
-            (OWN, PAGE_SIZE, WRITE, libc::MAP_SHARED, own),
+            (OWN, OWN_SIZE, WRITE, libc::MAP_SHARED, own),
         ] {
             let flags = sharing | libc::MAP_FIXED_NOREPLACE;
             mapped = self.mmap(address, length, access, flags, fd).map(drop);

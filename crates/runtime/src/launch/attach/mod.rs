@@ -35,7 +35,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use libc::pid_t;
-use vtime::image::{IMAGE, OWN, PAGE_SIZE};
+use vtime::image::{IMAGE, OWN, OWN_SIZE};
 use vtime::masks;
 use vtime::page::Epoch;
 use vtime::resumed;
@@ -105,7 +105,7 @@ pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<StoppedProgram> {
                     *process,
                     &format!(
                         "it uses the addresses needed for the image ({IMAGE:#x} to {:#x})",
-                        OWN + PAGE_SIZE
+                        OWN + OWN_SIZE
                     ),
                 ));
             }

@@ -9,7 +9,7 @@
 //! Waits that the image makes for a program have a host time in their arguments, so they must
 //! not be made again as they are: the image learns of the freeze and works out a new one.
 
-use vtime::image::{FROZEN_CALL, IMAGE, IMAGE_SIZE_MAX, OWN, PAGE_SIZE, PROCESS};
+use vtime::image::{FROZEN_CALL, IMAGE, IMAGE_SIZE_MAX, OWN, OWN_SIZE, PROCESS};
 
 use libc::pid_t;
 
@@ -69,7 +69,7 @@ const TIMED_BY_THE_IMAGE: [(i64, usize); 11] = [
 pub(super) fn waits_for_a_host_time(call: SyscallState) -> bool {
     let timed = TIMED_BY_THE_IMAGE.iter().chain(&[(nr::IO_PGETEVENTS, 4)]);
     let mut timed = timed.filter(|(number, _)| *number == call.number);
-    let pages = PROCESS as u64..(OWN + PAGE_SIZE) as u64;
+    let pages = PROCESS as u64..(OWN + OWN_SIZE) as u64;
     is_by_image(call)
         && timed.any(|(_, time)| call.args[*time] != 0)
         && !(call.number == libc::SYS_futex && pages.contains(&call.args[0]))

@@ -13,7 +13,7 @@ use libc::{c_int, c_long, pid_t};
 use vtime::image::Kind;
 use vtime::page::Epoch;
 use vtime::timer_call::{self, KERNEL, Left, NAMESPACE, NO_EVENT, Query};
-use vtime::{HostSpan, HostTime, ProgramSpan, ProgramTime};
+use vtime::{HostSpan, HostTime, ProgramSpan, ProgramTime, VirtualTime};
 
 use super::descriptor::TimerFd;
 use super::held::{self, Descriptor};
@@ -405,6 +405,16 @@ impl Timers {
         let next = next.filter_map(|(lane, when)| self.domain.host_time_of_program(lane, when));
         let next = next.min().map(|due| pace.not_before(due));
         next.into_iter().chain(self.unsent.next()).min()
+    }
+
+    /// The virtual time of the domain at which the next one expires; one that has passed while a signal
+    /// could not be sent.
+    pub(super) fn due(&self) -> Option<VirtualTime> {
+        if self.unsent.next().is_some() {
+            return Some(VirtualTime::ZERO);
+        }
+        let next = self.table.next();
+        next.filter_map(|(lane, when)| self.domain.virtual_time_of_program(lane, when)).min()
     }
 
     /// One turn for each program. Returns whether one of them was not done with it.

@@ -66,7 +66,12 @@ impl Tree {
         os::realtime::exact_timeouts();
         let mut pace = Pace::default();
         while !self.is_over.load(Ordering::Relaxed) {
-            let next = self.timers.lock().expire(&mut pace);
+            let next = {
+                let mut timers = self.timers.lock();
+                let next = timers.expire(&mut pace);
+                watch.is_for(timers.due());
+                next
+            };
             if self.wait(watch, next).is_err() {
                 return;
             }

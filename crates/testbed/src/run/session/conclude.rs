@@ -13,6 +13,7 @@ use plant::PlantStats;
 use results::doubt::{Loss, PlantRecord};
 use results::record::{EndedHow, RunEnd, WallAccount};
 use results::{self, RunFolder};
+use runtime::domain::Pace;
 use terminal::exit::Exit;
 
 impl Session<'_> {
@@ -139,6 +140,7 @@ impl Session<'_> {
             holds_s: clock.paused_ns as f64 / 1e9,
             holds: clock.stops,
             stalls: ended.stalls,
+            pace: ended.status.pace.clone(),
             reads: ended.access,
             agent_cpu_s: ended.agent_cpu_s,
             programs_cpu_s: self.cpu_s.clone(),
@@ -193,6 +195,12 @@ impl Session<'_> {
                 "{:.1} s virtual in {:.1} s wall (ratio {ratio}); plant {:.2} s, {} holds {:.2} s",
                 wall.virtual_s, wall.total_s, wall.plant_s, wall.holds, wall.holds_s
             ));
+            if wall.pace.pace != Pace::Real {
+                let (pace, jumps, ran) = (wall.pace.pace, wall.pace.jumps, &wall.pace.kept_ns);
+                let skipped_s = wall.pace.skipped_ns as f64 / 1e9;
+                let ran = ran.words(|ns| format!("{:.2} s", ns as f64 / 1e9));
+                line(format!("pace {pace}: {jumps} jumps over {skipped_s:.1} s; ran {ran}"));
+            }
         }
         record.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
         text += &last_words::for_user(record, &self.folder);

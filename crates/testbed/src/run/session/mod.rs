@@ -245,6 +245,7 @@ impl<'s> Session<'s> {
             name: name.to_owned(),
             title: title(scenario),
             tdf_millionths: scenario.tdf.millionths(),
+            pace: scenario.pace,
             freeze: scenario.freeze,
             stall_guard_ns: scenario.stall_guard.map(HostSpan::as_ns),
             delays_least_ns: disturbances::least_reported_ns(scenario),

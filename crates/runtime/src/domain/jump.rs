@@ -1,0 +1,232 @@
+//! Jumps of the clock of a domain: to when it could jump, and whom that wakes.
+//!
+//! Whether it may is for others to find out ([`crate::launch::Jumper`]). What is known here: until when
+//! the threads of programs say that they wait, and the agent's own. All that a program writes is taken
+//! for a hint: it can only make the clock jump less far.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+use vtime::waits::{SLEEPS, Wait};
+use vtime::{HostTime, VirtualSpan, VirtualTime};
+
+use super::kept::Kept;
+use super::page::{host_now, wake_all};
+use super::programs::Program;
+use super::{Changed, Domain};
+
+/// How the time of a domain passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pace {
+    /// A virtual second lasts a host second (as the time dilation factor says).
+    #[default]
+    Real,
+    /// The same while a program can run; when none can, the clock jumps to the next moment at which
+    /// one has something to do.
+    Skip,
+}
+
+impl Pace {
+    /// As it is written in scenarios and commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+impl fmt::Display for Pace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl FromStr for Pace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::Real, Self::Skip];
+        all.into_iter().find(|pace| pace.name() == text).ok_or_else(|| {
+            format!("`{text}` is not a pace; write `real`, or `skip` to jump over idle time")
+        })
+    }
+}
+
+/// How the time of a domain has passed so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct PaceStatus {
+    pub pace: Pace,
+    /// How it is found out that no program can run; empty where nothing is.
+    pub method: String,
+    pub jumps: u64,
+    /// Virtual time that was jumped over, in nanoseconds.
+    pub skipped_ns: i64,
+    /// Virtual time that passed at host rate, in nanoseconds, by what kept it from being jumped over.
+    pub kept_ns: Kept,
+}
+
+/// Of [`PaceStatus::method`].
+const METHOD: &str = "state and count of runs of each thread, looked at twice";
+
+/// Things that the agent is about to do for programs, which seem to wait meanwhile.
+#[derive(Debug, Default)]
+pub struct Works(Arc<AtomicU32>);
+
+/// One of these, until it is dropped.
+#[derive(Debug, Default)]
+pub struct Work(Arc<AtomicU32>);
+
+impl Works {
+    /// Begins one.
+    #[must_use]
+    pub fn begin(&self) -> Work {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Work(Arc::clone(&self.0))
+    }
+
+    /// Whether there is none.
+    pub fn are_done(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A thread of a program that waits for a time.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    pub program: Arc<Program>,
+    /// Its place in the table of the program.
+    place: usize,
+    /// The thread as the program numbers it.
+    pub thread: u32,
+    /// When its wait is over.
+    pub until: VirtualTime,
+    /// [`SLEEPS`] or [`vtime::waits::CALLS`].
+    how: u32,
+}
+
+impl Waiter {
+    /// Tells the thread to look at the clock. Returns whether a signal has to end the native call in
+    /// which it waits.
+    pub fn wake(&self) -> bool {
+        let wait = self.wait();
+        if !wait.wake(self.how) {
+            return false;
+        }
+        if self.how == SLEEPS {
+            wake_all(wait.word());
+        }
+        self.how != SLEEPS
+    }
+
+    /// Takes its place from a thread that is not there any more.
+    pub fn is_gone(&self) {
+        self.wait().give_back(self.thread);
+    }
+
+    fn wait(&self) -> &Wait {
+        // Places that were ever taken stay so.
+        &self.program.waits().present()[self.place]
+    }
+}
+
+impl Domain {
+    /// How its time passes.
+    pub const fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// What the agent is about to do for programs.
+    pub const fn works(&self) -> &Works {
+        &self.works
+    }
+
+    /// Whether it may jump now: not while it is held, at its horizon or stalled by the host, and not
+    /// once it was detached.
+    pub fn runs(&self) -> bool {
+        !self.is_let_go.load(Ordering::SeqCst)
+            && self.page.holds() == 0
+            && !self.is_at_horizon()
+            && self.page.limit() >= host_now()
+    }
+
+    /// Jumps forward to `when`, or to the horizon if that comes first, and wakes those parts of the
+    /// agent whose time has come; waking programs is the caller's work. Returns how far; `None` if that
+    /// does not lie ahead, or the clock is held.
+    pub fn jump(&self, when: VirtualTime) -> Option<VirtualSpan> {
+        self.change(|clock, now: HostTime| {
+            let far = clock.jump(now, when);
+            (far, Changed { jumps: far.is_some(), ..Changed::default() })
+        })
+    }
+
+    /// How its time has passed so far.
+    pub fn pace_status(&self) -> PaceStatus {
+        let (jumps, skipped) = {
+            let state = self.state.lock();
+            (state.jumps, state.clock.jumped())
+        };
+        let method = if self.pace == Pace::Real { "" } else { METHOD };
+        PaceStatus {
+            pace: self.pace,
+            method: method.to_owned(),
+            jumps,
+            skipped_ns: skipped.as_ns(),
+            kept_ns: self.kept.lock().clone(),
+        }
+    }
+
+    /// What kept its clock from jumping.
+    pub const fn kept(&self) -> &Mutex<Kept> {
+        &self.kept
+    }
+
+    /// The next virtual time at which a part of the agent has something to do; one that has passed
+    /// if it has something to do now. `None` if none waits for a time.
+    pub fn next_due(&self) -> Option<VirtualTime> {
+        let state = self.state.lock();
+        let dues = state.watchers.iter().filter_map(|watcher| watcher.due());
+        dues.min()
+    }
+
+    /// Lets those who sleep look at the clock again, after a change of a factor.
+    pub(super) fn wake_sleepers(&self) {
+        if self.pace != Pace::Real {
+            let (waiters, _) = self.waiters(&self.present_programs());
+            waiters
+                .iter()
+                .filter(|waiter| waiter.how == SLEEPS)
+                .for_each(|waiter| _ = waiter.wake());
+        }
+    }
+
+    /// The threads of programs that wait for a time of the domain, and whether some wait without saying
+    /// so, as their program has too many.
+    pub fn waiters(&self, programs: &[Arc<Program>]) -> (Vec<Waiter>, bool) {
+        let (mut waiters, mut untold) = (Vec::new(), false);
+        for program in programs {
+            let clock = program.own_clock();
+            untold |= program.waits().untold() > 0;
+            for (place, wait) in program.waits().present().iter().enumerate() {
+                let thread = wait.thread();
+                if let (1.., Some((deadline, how))) = (thread, wait.awaits())
+                    && let Some(until) = clock.reaches(deadline)
+                {
+                    let program = Arc::clone(program);
+                    waiters.push(Waiter { program, place, thread, until, how });
+                }
+            }
+        }
+        (waiters, untold)
+    }
+}

@@ -1,0 +1,205 @@
+//! The thread that looks whether the clock may jump, and lets it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use libc::pid_t;
+use vtime::image::WAKE;
+use vtime::{HostSpan, VirtualSpan, VirtualTime};
+
+use super::Outlook;
+use super::account::Account;
+use super::threads::Threads;
+use crate::domain::{Domain, Keeping, Pace, Waiter, host_now};
+use crate::launch::timers::queue;
+
+/// A jump takes as long as some tens of microseconds, so there is none over less.
+const WORTH: VirtualSpan = VirtualSpan::from_ns(30_000);
+/// From one look to the next: as long as a program that was woken takes at least, and more the longer
+/// nothing has changed.
+const LOOK_MIN: HostSpan = HostSpan::from_ns(8_000);
+const LOOK_MAX: HostSpan = HostSpan::from_ns(250_000);
+/// The same where nobody can jump whatever programs do.
+const STILL: HostSpan = HostSpan::from_ns(1_000_000);
+
+/// Lets the clock of a domain jump, until it is dropped.
+pub struct Jumper {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    domain: Arc<Domain>,
+    outlooks: Vec<Arc<dyn Outlook>>,
+    is_over: AtomicBool,
+}
+
+impl Jumper {
+    /// Begins, if that is the pace of the domain. `outlooks` are those parts of the agent that know of
+    /// events for which no thread waits.
+    ///
+    /// # Errors
+    /// When there is no thread, or `/proc` does not say what it must.
+    pub fn start(
+        domain: &Arc<Domain>,
+        outlooks: Vec<Arc<dyn Outlook>>,
+    ) -> io::Result<Option<Self>> {
+        if domain.pace() == Pace::Real {
+            return Ok(None);
+        }
+        let shared = Arc::new(Shared {
+            domain: Arc::clone(domain),
+            outlooks,
+            is_over: AtomicBool::new(false),
+        });
+        let own = Arc::clone(&shared);
+        let (sender, begun) = std::sync::mpsc::channel();
+        let run = move || {
+            let threads = Threads::new(Arc::clone(&own.domain));
+            let (threads, answer) = match threads {
+                Ok(threads) => (Some(threads), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            let _ = sender.send(answer);
+            if let Some(threads) = threads {
+                own.run(threads);
+            }
+        };
+        let thread = thread::Builder::new().name("jumper".into()).spawn(run)?;
+        begun.recv().map_err(io::Error::other)??;
+        Ok(Some(Self { shared, thread: Some(thread) }))
+    }
+}
+
+impl Drop for Jumper {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a look has led to.
+enum Turn {
+    Jumped,
+    /// Somebody was woken whose time had come by itself.
+    Woke,
+    Kept(Keeping),
+    /// Time stands.
+    Still,
+}
+
+impl Shared {
+    fn run(&self, mut threads: Threads) {
+        os::realtime::exact_timeouts();
+        let mut account = Account::begin(self.domain.now());
+        let mut pause = LOOK_MIN;
+        while !self.is_over.load(Ordering::Relaxed) {
+            let turn = self.turn(&mut threads);
+            let now = self.domain.now();
+            let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
+            match turn {
+                Turn::Jumped => account.jumped(now),
+                Turn::Woke => note(Some(Keeping::Program)),
+                Turn::Kept(why) => note(Some(why)),
+                Turn::Still => note(None),
+            }
+            pause = match turn {
+                Turn::Jumped | Turn::Woke => LOOK_MIN,
+                Turn::Kept(_) => (pause + HostSpan::from_ns(pause.as_ns() / 2)).min(LOOK_MAX),
+                Turn::Still => STILL,
+            };
+            os::realtime::sleep_until((host_now() + pause).as_ns());
+        }
+    }
+
+    fn turn(&self, threads: &mut Threads) -> Turn {
+        let domain = &self.domain;
+        if !domain.runs() {
+            return Turn::Still;
+        }
+        if let Err(why) = threads.sleep() {
+            return Turn::Kept(why);
+        }
+        let quiet = || self.outlooks.iter().all(|outlook| outlook.is_quiet());
+        if !domain.works().are_done() || !quiet() {
+            return Turn::Kept(Keeping::Agent);
+        }
+        let (waiters, untold) = domain.waiters(threads.programs());
+        let due = domain.next_due();
+        if !threads.have_slept() || !quiet() {
+            return Turn::Kept(Keeping::Program);
+        }
+        if untold {
+            return Turn::Kept(Keeping::Untold);
+        }
+        let now = domain.now();
+        match next(&waiters, due, now) {
+            Next::Overdue => {
+                wake(&waiters, threads, now);
+                Turn::Woke
+            }
+            Next::Agent => Turn::Kept(Keeping::Agent),
+            Next::None => Turn::Kept(Keeping::NoDeadline),
+            Next::At(_) if self.outlooks.iter().any(|outlook| outlook.is_owed()) => {
+                Turn::Kept(Keeping::KernelTimers)
+            }
+            Next::At(when) if when - now < WORTH => Turn::Kept(Keeping::Program),
+            Next::At(when) => match domain.jump(when) {
+                None => Turn::Still,
+                Some(_) => {
+                    wake(&waiters, threads, domain.now());
+                    Turn::Jumped
+                }
+            },
+        }
+    }
+}
+
+/// What comes next, where all sleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    /// The wait of a thread is over, and it has not noticed.
+    Overdue,
+    /// The agent has something to do.
+    Agent,
+    At(VirtualTime),
+    None,
+}
+
+fn next(waiters: &[Waiter], due: Option<VirtualTime>, now: VirtualTime) -> Next {
+    let first = waiters.iter().map(|waiter| waiter.until).min();
+    match (first, due) {
+        (Some(first), _) if first <= now => Next::Overdue,
+        (_, Some(due)) if due <= now => Next::Agent,
+        (Some(first), Some(due)) => Next::At(first.min(due)),
+        (Some(when), None) | (None, Some(when)) => Next::At(when),
+        (None, None) => Next::None,
+    }
+}
+
+/// Wakes those whose time has come.
+fn wake(waiters: &[Waiter], threads: &Threads, now: VirtualTime) {
+    for waiter in waiters.iter().filter(|waiter| waiter.until <= now) {
+        match threads.thread(waiter.program.number, waiter.thread) {
+            None => waiter.is_gone(),
+            Some((process, thread)) => {
+                if waiter.wake() {
+                    end_call(process, thread);
+                }
+            }
+        }
+    }
+}
+
+/// Ends the native call in which a thread waits.
+fn end_call(process: pid_t, thread: pid_t) {
+    // SAFETY: a structure of integers.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    (info.si_signo, info.si_code) = (libc::SIGSYS, WAKE);
+    // Fails if it is gone.
+    let _ = queue(process, thread, libc::SIGSYS, &info);
+}

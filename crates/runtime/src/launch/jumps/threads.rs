@@ -1,0 +1,228 @@
+//! The threads that must sleep for the clock to jump: those of programs, the agent's own, and those of
+//! the kernel that hand over what is on its way between them.
+//!
+//! Who they are is found out anew whenever the host has started a process or a thread: the kernel
+//! numbers these one after the other, and says which number was the last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use libc::pid_t;
+use os::at_rest::{Found, Looked};
+use os::process;
+
+use crate::domain::{Domain, Keeping, Program};
+use crate::launch::members;
+
+/// Whose a thread is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Owner {
+    Program,
+    Agent,
+}
+
+struct Known {
+    look: Looked,
+    owner: Owner,
+    process: pid_t,
+    /// By its program, the thread as that numbers it.
+    numbered: Option<(u64, u32)>,
+    /// How often it had run when it was found asleep last.
+    runs: u64,
+}
+
+/// The threads, and what was found of them.
+pub(super) struct Threads {
+    domain: Arc<Domain>,
+    loadavg: File,
+    /// What the kernel said of the last process it had started when these were found.
+    last_started: Vec<u8>,
+    programs: Vec<Arc<Program>>,
+    known: Vec<Known>,
+    by_number: BTreeMap<(u64, u32), usize>,
+    /// Processes that are known to be in no program, as long as none begins.
+    strangers: BTreeMap<pid_t, ()>,
+    programs_begun: u64,
+    /// This thread, which looks.
+    own: pid_t,
+    handers: Vec<pid_t>,
+    cannot_look: bool,
+}
+
+impl Threads {
+    /// To be made on the thread that looks.
+    pub(super) fn new(domain: Arc<Domain>) -> io::Result<Self> {
+        let this = std::fs::read_link("/proc/thread-self")?;
+        let own = this.file_name().and_then(|name| name.to_str()?.parse().ok());
+        let own = own.ok_or(io::ErrorKind::InvalidData)?;
+        let is_hander = |thread: &pid_t| process::name_of(*thread).starts_with("ksoftirqd/");
+        Ok(Self {
+            domain,
+            loadavg: File::open("/proc/loadavg")?,
+            last_started: Vec::new(),
+            programs: Vec::new(),
+            known: Vec::new(),
+            by_number: BTreeMap::new(),
+            strangers: BTreeMap::new(),
+            programs_begun: 0,
+            own,
+            handers: process::all().into_iter().filter(is_hander).collect(),
+            cannot_look: false,
+        })
+    }
+
+    /// The programs whose time is that of the domain.
+    pub(super) fn programs(&self) -> &[Arc<Program>] {
+        &self.programs
+    }
+
+    /// Process and thread, in our numbers.
+    pub(super) fn thread(&self, program: u64, number: u32) -> Option<(pid_t, pid_t)> {
+        let known = self.by_number.get(&(program, number)).map(|place| &self.known[*place]);
+        known.map(|known| (known.process, known.look.thread()))
+    }
+
+    /// The first look at all: what keeps the clock, if one does not sleep.
+    pub(super) fn sleep(&mut self) -> Result<(), Keeping> {
+        self.find_if_any_was_started()?;
+        if self.cannot_look {
+            return Err(Keeping::Unseen);
+        }
+        if !self.known.iter().any(|known| known.owner == Owner::Program) {
+            return Err(Keeping::NoDeadline);
+        }
+        let mut at = 0;
+        while let Some(known) = self.known.get_mut(at) {
+            match known.look.look() {
+                Found::Asleep(runs) => known.runs = runs,
+                // What was found last is likely to be found next.
+                Found::Awake(state) => {
+                    let why = known.keeps(state);
+                    self.known.swap(0, at);
+                    self.number();
+                    return Err(why);
+                }
+                Found::Gone => {
+                    self.known.swap_remove(at);
+                    self.number();
+                    continue;
+                }
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// The second one: whether all have slept all the time since, and none was started.
+    pub(super) fn have_slept(&self) -> bool {
+        self.known.iter().all(|known| known.look.sleeps_on(known.runs))
+            && self.started().is_some_and(|started| started == self.last_started)
+    }
+
+    fn find_if_any_was_started(&mut self) -> Result<(), Keeping> {
+        let started = self.started().ok_or(Keeping::Unseen)?;
+        let begun = self.domain.programs_begun();
+        if started == self.last_started && begun == self.programs_begun {
+            return Ok(());
+        }
+        if begun != self.programs_begun {
+            self.strangers.clear();
+        }
+        (self.last_started, self.programs_begun) = (started, begun);
+        self.find();
+        Ok(())
+    }
+
+    /// The last word of `/proc/loadavg` is the number of the process or thread that was started last.
+    fn started(&self) -> Option<Vec<u8>> {
+        let mut octets = [0; 64];
+        let count = self.loadavg.read_at(&mut octets, 0).ok()?;
+        let last = octets[..count].rsplit(|octet| *octet == b' ').next()?;
+        Some(last.to_vec())
+    }
+
+    fn find(&mut self) {
+        let present = self.domain.present_programs();
+        self.programs = present.into_iter().filter(|program| !program.is_free()).collect();
+        let live: BTreeSet<u64> = self.programs.iter().map(|program| program.number).collect();
+        let mut before: BTreeMap<pid_t, Known> =
+            self.known.drain(..).map(|known| (known.look.thread(), known)).collect();
+        self.cannot_look = false;
+        let agent = std::process::id().cast_signed();
+        let candidates = members::Candidates::of(&self.domain);
+        let all = process::all();
+        let here: BTreeSet<pid_t> = all.iter().copied().collect();
+        self.strangers.retain(|process, ()| here.contains(process));
+        for process in all {
+            let program = match process {
+                _ if process == agent => None,
+                _ if self.handers.contains(&process) => None,
+                _ if self.strangers.contains_key(&process) => continue,
+                _ if !candidates.have(process) => {
+                    self.strangers.insert(process, ());
+                    continue;
+                }
+                _ => match members::program_of(&self.domain, process) {
+                    Some(number) if live.contains(&number) => Some(number),
+                    // Its own page may come yet.
+                    _ => continue,
+                },
+            };
+            for thread in process::threads_of(process) {
+                if thread == self.own {
+                    continue;
+                }
+                let same = before.remove(&thread).filter(|known| {
+                    known.process == process
+                        && known.numbered.map(|(number, _)| number) == program
+                        && known.look.look() != Found::Gone
+                });
+                let known = match same {
+                    Some(known) => Ok(known),
+                    None => Looked::open(process, thread).map(|look| Known {
+                        look,
+                        owner: if program.is_some() { Owner::Program } else { Owner::Agent },
+                        process,
+                        numbered: program.map(|number| (number, own_number(thread))),
+                        runs: 0,
+                    }),
+                };
+                match known {
+                    Ok(known) => self.known.push(known),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    Err(_) => self.cannot_look = true,
+                }
+            }
+        }
+        self.number();
+    }
+
+    fn number(&mut self) {
+        let numbered = self.known.iter().enumerate();
+        self.by_number =
+            numbered.filter_map(|(place, known)| Some((known.numbered?, place))).collect();
+    }
+}
+
+impl Known {
+    /// What this thread keeps the clock by, in this state.
+    fn keeps(&self, state: char) -> Keeping {
+        match (self.owner, state) {
+            (Owner::Program, 'T' | 't') => Keeping::Stopped,
+            (Owner::Program, _) => Keeping::Program,
+            (Owner::Agent, _) => Keeping::Agent,
+        }
+    }
+}
+
+/// A thread as its process numbers it, which may be in a namespace of its own. pid_namespaces(7)
+fn own_number(thread: pid_t) -> u32 {
+    let status = process::status_of(thread);
+    let numbers =
+        process::field(&status, "NSpid").and_then(|numbers| numbers.split_whitespace().last());
+    numbers.and_then(|number| number.parse().ok()).unwrap_or(thread.cast_unsigned())
+}
