@@ -193,9 +193,18 @@ impl Domain {
     /// does not lie ahead, or the clock is held.
     pub fn jump(&self, when: VirtualTime) -> Option<VirtualSpan> {
         self.change(|clock, now: HostTime| {
+            let here = clock.at(now);
             let far = clock.jump(now, when);
-            (far, Changed { jumps: far.is_some(), ..Changed::default() })
+            (far, Changed { jump: far.map(|far| (here, here + far)), ..Changed::default() })
         })
+    }
+
+    /// Virtual time that has passed in runs of the clock from one jump to the next that were at least as
+    /// long as `notable`, which is the same each time. Nobody was kept waiting for as long in any other.
+    pub fn long_runs(&self, notable: VirtualSpan) -> VirtualSpan {
+        let mut state = self.state.lock();
+        let now = state.clock.at(self.host_now());
+        state.runs.long(now, notable)
     }
 
     /// How its time has passed so far.

@@ -13,6 +13,7 @@ mod kept;
 mod late;
 mod page;
 mod programs;
+mod runs;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -34,6 +35,7 @@ pub use late::{AgentLateness, Serving};
 pub use page::{Mapped, Writers};
 pub use page::{Shared, host_now};
 pub use programs::{Change, MISSES, Memory, Program, ProgramClock};
+use runs::Runs;
 
 /// What a new domain starts with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +76,7 @@ struct State {
     watchers: Vec<Arc<Watcher>>,
     stops: u64,
     jumps: u64,
+    runs: Runs,
     stalls: Stalls,
     /// Up to when the time that the clock stood for stalls has been added up.
     stood_until: HostTime,
@@ -124,6 +127,7 @@ impl Domain {
             watchers: Vec::new(),
             stops: u64::from(start.held),
             jumps: 0,
+            runs: Runs::default(),
             stalls: Stalls::default(),
             stood_until: HostTime::ZERO,
         };
@@ -361,12 +365,14 @@ impl Domain {
             page::wake_all(self.page.resumed());
         }
         state.stops += u64::from(changed.stops);
-        state.jumps += u64::from(changed.jumps);
+        if let Some((here, there)) = changed.jump {
+            state.jumps += 1;
+            state.runs.end(here, there);
+        }
         state.watchers.retain(|watcher| Arc::strong_count(watcher) > 1);
         if changed.stops || changed.resumes || changed.dilates {
             state.watchers.iter().for_each(|watcher| watcher.wake.wake());
-        } else if changed.jumps {
-            let now = state.clock.at(self.host_now());
+        } else if let Some((_, now)) = changed.jump {
             let due =
                 state.watchers.iter().filter(|watcher| watcher.due().is_some_and(|due| due <= now));
             due.for_each(|watcher| watcher.wake.wake());
@@ -387,7 +393,8 @@ struct Changed {
     stops: bool,
     resumes: bool,
     dilates: bool,
-    jumps: bool,
+    /// From where to where the clock has jumped.
+    jump: Option<(VirtualTime, VirtualTime)>,
 }
 
 /// A hold on a domain; dropping it releases it.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use vtime::late::Late;
-use vtime::{HostTime, VirtualTime};
+use vtime::{HostTime, VirtualSpan, VirtualTime};
 
 use results::disturbance::Cause;
 
@@ -20,6 +20,9 @@ pub(super) struct Moment {
     pub(super) host: HostTime,
     pub(super) at: VirtualTime,
     pub(super) tdf_millionths: u64,
+    /// Virtual time so far in which somebody may have been kept waiting: without the many short times for
+    /// which a clock that jumps runs in between.
+    pub(super) ran: VirtualSpan,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -184,6 +187,7 @@ impl Delays {
         let ran_ns = difference(counted.ran_ns, reading.counts.ran_ns);
         // A thread that is new did not wait before the last look.
         let mut began = known.map_or(before.host, |_| back(before.host, waited_ns));
+        let mut ran = now.ran - before.ran;
         if let Some(known) = known
             && is_last
             && reading.state == State::Runnable
@@ -191,11 +195,12 @@ impl Delays {
             && ran_ns == 0
         {
             began = known.changed.host;
+            ran = now.ran - known.changed.ran;
             waited_ns = (now.host - began).as_ns();
         }
         let from_ns = self.shown_at(began, before).min(now.at.as_ns());
         let passed_ns = now.at.as_ns() - from_ns;
-        let waited_ns = in_virtual_time(waited_ns, now.tdf_millionths);
+        let waited_ns = in_virtual_time(waited_ns, now.tdf_millionths).min(ran.as_ns());
         // Natively it would have computed for as long as it has on the host.
         let computed_ns = (in_virtual_time(ran_ns, now.tdf_millionths) - ran_ns).max(0);
         let lost_ns = waited_ns.saturating_add(computed_ns).min(passed_ns);
@@ -271,7 +276,7 @@ mod tests {
 
     fn moment(host_ms: i64, at_ms: i64) -> Moment {
         let (host, at) = (HostTime::from_ns(host_ms * MS), VirtualTime::from_ns(at_ms * MS));
-        Moment { host, at, tdf_millionths: 1_000_000 }
+        Moment { host, at, tdf_millionths: 1_000_000, ran: at - VirtualTime::ZERO }
     }
 
     fn thread(waited_ms: u64, ran_ms: u64) -> Reading {

@@ -41,6 +41,7 @@ use std::time::{Duration, Instant};
 
 use os::realtime::thread_cpu_ns;
 use os::run_delay::RunDelay;
+use vtime::VirtualSpan;
 use vtime::late::Late;
 
 use delays::{Delay, Delays, Moment, Reading};
@@ -73,6 +74,9 @@ const FRAMES: &str = "the testbed with frames";
 const ALL: &str = "all of the testbed";
 /// What all network namespaces of a host share.
 const NEIGHBOURS: &str = "the ARP table of this kernel";
+/// In runs of a clock that jumps which are shorter than this, or than what is reported, nobody is taken to
+/// be kept waiting: they are what programs need.
+const NOTABLE_NS_MAX: i64 = 500_000;
 /// A thread that sleeps this long sees when it did not run for longer.
 const NAP: Duration = Duration::from_millis(10);
 
@@ -109,6 +113,7 @@ impl Watch {
                     .to_owned(),
             );
         }
+        let notable = VirtualSpan::from_ns(least_ns.min(NOTABLE_NS_MAX));
         let (stop, stopped) = channel();
         let now = Instant::now();
         let place = |node, tree| Place { node, tree, delays: Delays::default(), next: now };
@@ -116,7 +121,8 @@ impl Watch {
             nodes.into_iter().map(|node| place(Some(node.name), Tree::of(Some(node.process))));
         let mut round = Round {
             places: [place(None, Tree::of(None))].into_iter().chain(nodes).collect(),
-            taken: moment(&domain),
+            taken: moment(&domain, notable),
+            notable,
             domain,
             programs,
             ledger: Ledger::new(least_ns),
@@ -172,6 +178,7 @@ struct Round {
     owner: Arc<Owner>,
     /// When late waits and the agent's own lateness were taken last.
     taken: Moment,
+    notable: VirtualSpan,
     reported: Instant,
     neighbours: Option<Neighbours>,
     /// What this thread waits for a processor, if the kernel counts it.
@@ -216,7 +223,7 @@ impl Round {
 
     /// Now, and how long this thread has waited for a processor in all.
     fn now(&self) -> (Moment, i64) {
-        (moment(&self.domain), self.own_delay.as_ref().map_or(0, RunDelay::ns))
+        (moment(&self.domain, self.notable), self.own_delay.as_ref().map_or(0, RunDelay::ns))
     }
 
     /// Notes that more time has passed than this thread has slept or computed, or waited.
@@ -237,7 +244,7 @@ impl Round {
             let ran_ns = thread_cpu_ns();
             let begun_by = if place.node.is_some() { &names } else { &served };
             let readings = place.read(begun_by, is_last);
-            let delays = place.delays.look(moment(&self.domain), readings, is_last);
+            let delays = place.delays.look(moment(&self.domain, self.notable), readings, is_last);
             for delay in delays {
                 let (key, cause) = match (&place.node, own_thread(&delay.who)) {
                     (Some(node), _) => ((Some(node.clone()), delay.who.clone()), delay.cause),
@@ -256,7 +263,7 @@ impl Round {
             place.next = Instant::now() + until_next(thread_cpu_ns() - ran_ns);
         }
         self.take_lateness();
-        let now = moment(&self.domain);
+        let now = moment(&self.domain, self.notable);
         self.report(now, is_last);
     }
 
@@ -268,7 +275,7 @@ impl Round {
 
     /// Takes what was noted of late waits, and by the agent of itself.
     fn take_lateness(&mut self) {
-        let (before, now) = (self.taken, moment(&self.domain));
+        let (before, now) = (self.taken, moment(&self.domain, self.notable));
         self.taken = now;
         for program in self.domain.present_programs() {
             let key = (self.programs.get(&program.name).cloned(), program.name.clone());
@@ -302,10 +309,11 @@ impl Round {
     }
 }
 
-fn moment(domain: &Domain) -> Moment {
+fn moment(domain: &Domain, notable: VirtualSpan) -> Moment {
     // The clock first: what passes between the two readings then counts as delay, not as none.
     let at = domain.now();
-    Moment { at, host: host_now(), tdf_millionths: domain.page().tdf_millionths() }
+    let ran = domain.long_runs(notable);
+    Moment { at, host: host_now(), tdf_millionths: domain.page().tdf_millionths(), ran }
 }
 
 /// What a thread of the agent does for programs, if anything.
