@@ -220,9 +220,13 @@ impl Round {
 
     /// Whether a frame was sent only because host time passed while the clock was stopped.
     fn is_needless_repeat(&self, frame: &[u8]) -> bool {
+        self.running_now().is_none() && repeats::is_needless(frame, self.under_way())
+    }
+
+    /// Frames that are to be handed over.
+    fn under_way(&self) -> impl Iterator<Item = &[u8]> {
         let outbox = self.outbox.iter().map(|delivery| &delivery.frame);
-        let under_way = self.fabric.under_way().chain(outbox).map(|frame| &frame[..]);
-        self.running_now().is_none() && repeats::is_needless(frame, under_way)
+        self.fabric.under_way().chain(outbox).map(|frame| &frame[..])
     }
 
     fn count(&mut self, station: usize, add: impl FnOnce(&mut InterfaceStats)) {
@@ -304,7 +308,7 @@ impl Round {
         }
         let next_at = self.next_at();
         self.watch.is_for(next_at);
-        self.board.begin_wait(next_at, self.owed.owes(host_now()));
+        self.board.begin_wait(next_at, self.owed.owes_beside(host_now(), self.under_way()));
         let ready = poll_until(&mut fds, self.wait_until());
         self.board.end_wait();
         ready?;
@@ -320,9 +324,8 @@ impl Round {
 
     /// The host time at which the next frame is due or captures are to be written.
     fn wait_until(&self) -> Option<HostTime> {
-        let next = self.next_at();
-        self.watch.is_for(next);
-        let due = self.running_now().and(next).and_then(|at| self.domain.host_time_of(at));
+        let due =
+            self.running_now().and(self.next_at()).and_then(|at| self.domain.host_time_of(at));
         due.into_iter().chain(self.recorder.as_ref().and_then(Recorder::due)).min()
     }
 

@@ -51,6 +51,10 @@ impl<K: Copy + Ord, V: Copy> Deadlines<K, V> {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.forgotten.is_none()
+    }
+
     pub(super) fn remove(&mut self, key: &K) {
         if let Some((until, _)) = self.entries.remove(key) {
             self.order.remove(&(until, *key));
@@ -68,9 +72,9 @@ impl<K: Copy + Ord, V: Copy> Deadlines<K, V> {
         self.forgotten = self.forgotten.filter(|&(until, _)| until > now);
     }
 
-    /// The entry with the latest deadline, which may have passed.
-    pub(super) fn last(&self) -> Option<Last<K, V>> {
-        let kept = self.order.last().map(|&(until, key)| {
+    /// The entry with the latest deadline, which may have passed, but for those that `moves` names.
+    pub(super) fn last_but(&self, moves: impl Fn(&K) -> bool) -> Option<Last<K, V>> {
+        let kept = self.order.iter().rev().find(|(_, key)| !moves(key)).map(|&(until, key)| {
             let value = self.get(&key);
             Last { until, key, value }
         });
@@ -98,14 +102,17 @@ mod tests {
             table.set(key, key * 10, ns(until));
         }
         assert_eq!(table.get(&3), None);
-        assert_eq!(table.last(), Some(Last { until: ns(60), key: 2, value: Some(20) }));
+        assert_eq!(
+            table.last_but(|_| false),
+            Some(Last { until: ns(60), key: 2, value: Some(20) })
+        );
         table.remove(&1);
         table.remove(&2);
-        assert_eq!(table.last(), Some(Last { until: ns(40), key: 3, value: None }));
+        assert_eq!(table.last_but(|_| false), Some(Last { until: ns(40), key: 3, value: None }));
         table.expire(ns(39));
-        assert!(table.last().is_some());
+        assert!(table.last_but(|_| false).is_some());
         table.expire(ns(40));
-        assert_eq!(table.last(), None);
+        assert_eq!(table.last_but(|_| false), None);
     }
 
     proptest! {
@@ -125,7 +132,7 @@ mod tests {
             }
             small.expire(ns(now));
             large.expire(ns(now));
-            let [small, large] = [small, large].map(|table| table.last().map(|last| last.until));
+            let [small, large] = [small, large].map(|table| table.last_but(|_| false).map(|last| last.until));
             prop_assert!(small >= large);
         }
     }

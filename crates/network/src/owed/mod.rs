@@ -6,6 +6,9 @@
 //! [`Owed`] is given each frame that leaves a node or is handed to one, and answers until when a
 //! kernel may owe something. Then the clock must run, not jump.
 //!
+//! A flow of which a frame is under way is not owed: that frame, not a timer, is what comes next, and the
+//! network knows when it arrives. If it does not, nothing is under way any more.
+//!
 //! The answer errs on the side of "owed": for longer than the kernel's schedule allows
 //! (the module `timers`), until an acknowledgement is not only sent but there, and for everything if there
 //! are more flows than fit. What cannot be seen here: timers of kernels that send nothing while they
@@ -16,6 +19,7 @@
 
 mod deadlines;
 mod flow;
+mod moving;
 mod timers;
 
 #[cfg(test)]
@@ -30,6 +34,7 @@ use crate::wire::ethernet::{ETHERTYPE_ARP, ETHERTYPE_IPV4};
 use crate::wire::{Arp, Discovery, ETHERTYPE_IPV6, Ethernet, Ipv4, Ipv6, Operation, Tcp};
 use deadlines::{Deadlines, Last};
 use flow::Flow;
+use moving::Moving;
 use timers::{SOLICITATION, with_allowance};
 
 /// Flows, and as many requests for neighbours, that are held at a time: 1 MiB in all, and more than
@@ -156,18 +161,36 @@ impl Owed {
         }
     }
 
-    /// What is owed longest, unless that is over at host time `now`.
+    /// What is owed longest, unless that is over at host time `now`, while no frame is under way.
     pub fn owes(&self, now: HostTime) -> Option<Owing> {
-        let flow = self.flows.last().map(|Last { until, key, value }| Owing {
-            station: key.station,
-            reason: value.map_or(Reason::TooMany, |flow| flow.reason()),
-            until,
-        });
-        let neighbour = self.neighbours.last().map(|Last { until, key, value }| Owing {
-            station: key.station,
-            reason: value.map_or(Reason::TooMany, |()| Reason::Neighbour),
-            until,
-        });
+        self.owes_beside(now, std::iter::empty())
+    }
+
+    /// The same while these are, which the network has still to hand over.
+    pub fn owes_beside<'f>(
+        &self,
+        now: HostTime,
+        under_way: impl Iterator<Item = &'f [u8]>,
+    ) -> Option<Owing> {
+        if self.flows.is_empty() && self.neighbours.is_empty() {
+            return None;
+        }
+        let moving = Moving::of(under_way);
+        let flow =
+            self.flows.last_but(|key| moving.has_flow(key)).map(|Last { until, key, value }| {
+                Owing {
+                    station: key.station,
+                    reason: value.map_or(Reason::TooMany, |flow| flow.reason()),
+                    until,
+                }
+            });
+        let neighbour = self.neighbours.last_but(|key| moving.has_neighbour(key)).map(
+            |Last { until, key, value }| Owing {
+                station: key.station,
+                reason: value.map_or(Reason::TooMany, |()| Reason::Neighbour),
+                until,
+            },
+        );
         let owing = flow.into_iter().chain(neighbour).max_by_key(|owing| owing.until);
         owing.filter(|owing| owing.until > now)
     }

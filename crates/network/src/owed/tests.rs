@@ -425,3 +425,21 @@ proptest! {
         prop_assert_eq!(owed.owes(ms(200_000)), None);
     }
 }
+
+#[test]
+fn what_is_under_way_is_waited_for_and_not_the_timer() {
+    let mut owed = Owed::default();
+    let (request, answer) = (data(100, b"request"), acknowledgement(107));
+    owed.sent(ALICE, &request, ms(0));
+    let beside =
+        |frame: &[u8]| owed.owes_beside(ms(1), [frame].into_iter()).map(|owing| owing.reason);
+    assert_eq!([&request, &answer].map(|frame| beside(frame)), [None, None]);
+    let other = Segment { payload: b"else", ..segment(BOB, ACK, 1, 1) };
+    let ports = {
+        let mut octets = other.frame();
+        octets[34] ^= 1;
+        octets
+    };
+    assert_eq!(beside(&ports), Some(Reason::Data), "that is of another connection");
+    assert_eq!(reason(&owed, ms(1)), Some(Reason::Data), "it was lost");
+}

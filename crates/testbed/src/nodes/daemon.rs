@@ -180,13 +180,13 @@ impl Agent {
             _follower: follower,
             setup,
         };
-        let plan = agent.setup.network.clone();
+        let (plan, pace) = (agent.setup.network.clone(), agent.setup.pace);
         for node in &agent.setup.nodes {
             let interface = plan
                 .nodes()
                 .find(|(name, ..)| *name == node.name)
                 .map(|(_, mac, address, prefix)| (mac, address, prefix));
-            let made = NodeHandle::new(&node.name, interface, !node.files.is_empty(), &gate)
+            let made = NodeHandle::new(&node.name, interface, !node.files.is_empty(), pace, &gate)
                 .with_context(|| format!("node `{}`", node.name))?;
             agent.nodes.insert(node.name.clone(), made);
         }

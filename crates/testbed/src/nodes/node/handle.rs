@@ -15,6 +15,7 @@ use super::messages::{self, FromNode, Interface, Make, Start, ToNode};
 use network::wire::MacAddress;
 use os::fds;
 use os::signals;
+use runtime::domain::Pace;
 use runtime::launch::program::Gate;
 use scenario::model::Program;
 
@@ -43,6 +44,7 @@ impl NodeHandle {
         name: &str,
         interface: Option<(MacAddress, std::net::Ipv4Addr, u8)>,
         plant: bool,
+        pace: Pace,
         gate: &Gate,
     ) -> anyhow::Result<Self> {
         let (socket, theirs) = fds::pair()?;
@@ -51,7 +53,8 @@ impl NodeHandle {
         let interface =
             interface.map(|(mac, address, prefix)| Interface { mac: mac.0, address, prefix });
         let wanted = (interface.is_some(), plant);
-        let make = Make { name: name.to_owned(), interface, plant };
+        let avoids_timers = pace != Pace::Real;
+        let make = Make { name: name.to_owned(), interface, plant, avoids_timers };
         let mut node = Self { socket, process, tap: None, plant: None };
         messages::send(node.socket.as_fd(), &ToNode::Make(make), &[])?;
         let (answer, fds) = messages::receive(node.socket.as_fd())?

@@ -15,6 +15,7 @@ use super::first;
 use super::messages::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
 use network::tap;
+use network::tcp_settings;
 use network::wire::MacAddress;
 use os::fds;
 use os::namespaces;
@@ -123,6 +124,9 @@ fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
         made.push(tap::create_here(INTERFACE, mac, interface.address, interface.prefix, MTU)?);
     } else {
         tap::loopback_up_here()?;
+    }
+    if make.avoids_timers {
+        tcp_settings::avoid_timers_here()?;
     }
     if make.plant {
         made.push(devices::mount_here(devices::FOLDER.as_ref())?);

@@ -31,6 +31,8 @@ pub(super) struct Make {
     pub(super) interface: Option<Interface>,
     /// Whether points are served at `/plant`.
     pub(super) plant: bool,
+    /// Whether virtual time may jump, so that timers of its kernel are better not set.
+    pub(super) avoids_timers: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
