@@ -98,7 +98,7 @@ probe: ## build qcprobe as one static program, for remote machines and guests
 quorum: ## simulate 10^8 events of relays that act as one, half for safety, half for progress
 	QUORUM_EVENTS=50000000 cargo test --locked --release -p quorum --test main sim:: -- --nocapture
 
-fuzz: ## fuzz the decoders of frames, datagrams and MMS for 48 minutes
+fuzz: ## fuzz the decoders of frames, captures, datagrams and MMS for an hour
 	tools/fuzz.sh
 
 clean: ## remove what was built, installed here and recorded

@@ -51,7 +51,7 @@ CRATES = {
     "mms": ["iec61850"],
     "quorum": ["iec61850"],
     "random": [],
-    "fuzz": ["iec61850", "mms", "quorum"],
+    "fuzz": ["iec61850", "mms", "network", "quorum"],
     "protection": ["iec61850"],
     "substation": ["iec61850", "protection", "quorum", "settings"],
     "terminal": [],

@@ -17,6 +17,7 @@
 //! - [`fabric`]: all of these together, one event after the other
 //!
 //! - [`wire`]: views of Ethernet, ARP, IPv4, IPv6, TCP and UDP
+//! - [`pcapng`]: frames read back from captures, one at a time
 //!
 //! What touches the world:
 //! - [`tap`]: TAP devices and their addresses
@@ -34,6 +35,7 @@ pub mod link;
 mod mac_octets;
 pub mod outlook;
 pub mod owed;
+pub mod pcapng;
 pub mod plan;
 pub mod repeats;
 pub mod stats;

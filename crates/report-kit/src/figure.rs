@@ -38,6 +38,13 @@ fn with_digits(value: f64, digits: usize) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
+/// A count with its thousands apart: `2,880,000`.
+pub fn count_text(count: u64) -> String {
+    let digits = count.to_string();
+    let text = |group| std::str::from_utf8(group).expect("digits are ASCII");
+    digits.as_bytes().rchunks(3).rev().map(text).collect::<Vec<_>>().join(",")
+}
+
 /// Nanoseconds as seconds, without zeros at the end: `22.5`.
 pub fn seconds(ns: i64) -> String {
     seconds_to_ns(ns).trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -68,6 +75,7 @@ mod tests {
         assert_eq!(figure(f64::NAN), "no number");
         assert_eq!(seconds(22_500_000_000), "22.5");
         assert_eq!(seconds(-3_000_000_000), "-3");
+        assert_eq!([7, 1_000, 2_880_000].map(count_text), ["7", "1,000", "2,880,000"]);
     }
 
     #[test]

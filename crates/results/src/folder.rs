@@ -9,7 +9,7 @@
 //!
 //! Everything is written as the run goes on, so that a killed run keeps what it had.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ use super::table_file;
 use super::told::{self, ReportedValues};
 use super::verdict::{Verdict, judge};
 use crate::rate;
+use network::pcapng::Frames;
 use os::files;
 use os::regular;
 use plant::name::PointName;
@@ -36,6 +37,7 @@ use scenario::model::MeasureKind;
 const RECORD: &str = "run.json";
 const PROGRAMS: &str = "programs";
 const CAPTURES: &str = "captures";
+const CAPTURE_ENDING: &str = "pcapng";
 const INPUTS: &str = "inputs";
 const LOG: &str = "log.txt";
 
@@ -91,6 +93,21 @@ impl RunFolder {
             ),
         }
         Ok(Self { path: path.to_owned() })
+    }
+
+    /// Opens the folders of runs, as [`Self::open`].
+    ///
+    /// # Errors
+    /// Also when a folder is given twice.
+    pub fn open_all(paths: &[&Path]) -> Result<Vec<Self>> {
+        let mut seen = BTreeSet::new();
+        let open = |path: &&Path| {
+            if path.canonicalize().is_ok_and(|folder| !seen.insert(folder)) {
+                bail!("{} is given twice; list each run once", path.display());
+            }
+            Self::open(path)
+        };
+        paths.iter().map(open).collect()
     }
 
     /// Its place, as it was given.
@@ -202,7 +219,7 @@ impl RunFolder {
 
     /// The name of the file with the frames of a node, in the folder.
     pub fn capture_name(node: &str) -> String {
-        format!("{CAPTURES}/{}.pcapng", as_file_name(node))
+        format!("{CAPTURES}/{}.{CAPTURE_ENDING}", as_file_name(node))
     }
 
     /// Where the frames of a node go.
@@ -219,6 +236,34 @@ impl RunFolder {
     pub fn capture(&self, node: &str) -> Result<Option<Capture>> {
         let parse = |octets: &[u8]| Capture::parse(octets).map_err(anyhow::Error::msg);
         journal::read_if_there(&self.capture_path(node), parse)
+    }
+
+    /// The names of all captures, such as `captures/relay.pcapng`, in order.
+    pub fn capture_names(&self) -> Result<Vec<String>> {
+        let folder = self.path.join(CAPTURES);
+        let context = || format!("reading {}", folder.display());
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.with_context(context)?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.with_context(context)?.file_name();
+            if Path::new(&name).extension().is_some_and(|end| end == CAPTURE_ENDING) {
+                let name = name.to_str().with_context(|| format!("{name:?} is not UTF-8"));
+                names.push(format!("{CAPTURES}/{}", name.with_context(context)?));
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The frames of a capture, one at a time, however large it is. `name` is one of
+    /// [`Self::capture_names`].
+    pub fn frames(&self, name: &str) -> Result<Frames<BufReader<File>>> {
+        let path = self.path.join(name);
+        let file = regular::open(&path).with_context(|| format!("reading {}", path.display()))?;
+        Ok(Frames::new(BufReader::new(file)))
     }
 
     /// What programs reported of the members that requirements name.
@@ -354,7 +399,7 @@ mod tests {
     fn runs_that_start_at_once_get_a_folder_each() {
         let root = tempfile::tempdir().unwrap();
         let start = || RunFolder::create(root.path(), "vt-attack").unwrap().name();
-        let names: std::collections::BTreeSet<String> = std::thread::scope(|scope| {
+        let names: BTreeSet<String> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });

@@ -12,6 +12,7 @@
 //! - [`csv`]: the series as CSV
 //! - [`output`]: lines of programs with the virtual time at which they came
 //! - [`capture`]: frames read back from pcapng
+//! - [`compare`]: whether two runs are the same, and where they differ first
 //! - [`frame`]: what a captured frame carries
 //! - [`stream`]: which TCP payload is new and which was sent before
 //! - [`doubt`]: what is missing in them, or no result
@@ -21,9 +22,12 @@
 //! - `rate`: which interventions disturb
 //! - `measure`: what verdicts are drawn from, and what it says about a measure
 //! - `verdict`: requirements judged
+//! - `columns`: tables for a terminal
 //! - [`report`]: one HTML page drawn from run folders
 
 pub mod capture;
+mod columns;
+pub mod compare;
 pub mod csv;
 pub mod disturbance;
 pub mod disturbance_file;

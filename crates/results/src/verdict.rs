@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::columns;
 use super::disturbance::disturbed;
 use super::measure::{Finding, RunData, measure};
 use report_kit::figure::{figure, figure_beside, seconds};
@@ -208,21 +209,5 @@ pub fn table(verdicts: &[Verdict]) -> String {
             verdict.reason.clone(),
         ]
     }));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..head.len()).filter_map(width).collect();
-    rows.iter().map(|row| table_line(row, &widths)).collect()
-}
-
-fn table_line(row: &[String; 5], widths: &[usize]) -> String {
-    let cells: Vec<String> = row
-        .iter()
-        .zip(widths)
-        .enumerate()
-        // Figures are read from the right.
-        .map(|(column, (cell, &width))| match column {
-            2 => format!("{cell:>width$}"),
-            _ => format!("{cell:<width$}"),
-        })
-        .collect();
-    format!("{}\n", cells.join("  ").trim_end())
+    columns::aligned(&rows, &[2])
 }

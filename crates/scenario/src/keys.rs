@@ -55,6 +55,14 @@ pub(crate) static SCENARIO: Table = Table {
              when none can",
         ),
         key(
+            "kernel_timers",
+            Choice(&["wait", "late"]),
+            Default("wait"),
+            "with `pace: skip`, while a kernel may be about to send something by a timer of its own \
+             (TCP that repeats what nobody acknowledged, say): `wait` lets the clock run at host rate, \
+             so that it comes in time; `late` jumps, and it is late by that",
+        ),
+        key(
             "freeze",
             Freeze,
             Default("1 ms"),

@@ -15,7 +15,7 @@ use vtime::{HostSpan, Tdf, VirtualSpan};
 use super::told::{self, Statistic};
 use ::network::plan::{self, Plan as Network};
 use ::plant::name::PointName;
-use runtime::domain::{Freeze, Pace};
+use runtime::domain::{Freeze, KernelTimers, Pace};
 use runtime::span_ns;
 use settings::problems::Spot;
 
@@ -38,6 +38,8 @@ pub struct Scenario {
     pub tdf: Tdf,
     /// How time passes.
     pub pace: Pace,
+    /// What happens while a kernel may be about to send something.
+    pub kernel_timers: KernelTimers,
     /// When programs are frozen while the clock is stopped.
     pub freeze: Freeze,
     /// How long a processor of the host may be silent before the clock is stopped; for ever if

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use vtime::{Tdf, VirtualSpan};
 
@@ -19,7 +20,7 @@ use crate::keys::{SCENARIO, TOP};
 use ::network::plan::{self, Host, Plan, PlanError};
 use ::plant::name::{self, PointName};
 use os::regular;
-use runtime::domain::{Freeze, Pace};
+use runtime::domain::Pace;
 use settings::cursor::{self, Cursor, Mapping, Placed};
 use settings::document;
 use settings::problems::{Collector, Fault, Problems, quoted};
@@ -129,8 +130,9 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     let settle = top.parse("settle", units::time_not_negative);
     let seed = top.whole("seed");
     let tdf = top.parse("tdf", units::factor);
-    let pace = top.parse("pace", pace);
-    let freeze = top.parse("freeze", freeze);
+    let pace = top.parse("pace", spoken);
+    let kernel_timers = top.parse("kernel_timers", spoken);
+    let freeze = top.parse("freeze", spoken);
     let stall_guard = top.parse("stall_guard", units::time_of_guard);
     let start = top.parse("start", instant::realtime_ns);
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
@@ -183,6 +185,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
         seed: options.seed.unwrap_or(seed?.value),
         tdf: options.tdf.unwrap_or(tdf?.value),
         pace: options.pace.unwrap_or(pace?.value),
+        kernel_timers: kernel_timers?.value,
         freeze: freeze?.value,
         stall_guard: stall_guard.map(|guard| guard.value),
         realtime_ns: start.map(|start| start.value),
@@ -286,15 +289,10 @@ fn choose_variant<'n>(
     None
 }
 
-fn freeze(text: &str) -> Result<Freeze, Fault> {
-    text.parse().map_err(fault)
-}
-
-fn pace(text: &str) -> Result<Pace, Fault> {
-    text.parse().map_err(fault)
-}
-
-fn fault(error: String) -> Fault {
-    let (what, fix) = error.split_once("; ").unwrap_or((&error, "choose a different one"));
-    Fault::new(what, fix)
+/// A setting whose errors say what is wrong and, behind a semicolon, the fix.
+fn spoken<T: FromStr<Err = String>>(text: &str) -> Result<T, Fault> {
+    text.parse().map_err(|error: String| {
+        let (what, fix) = error.split_once("; ").unwrap_or((&error, "choose a different one"));
+        Fault::new(what, fix)
+    })
 }

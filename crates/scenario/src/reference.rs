@@ -58,6 +58,7 @@ settle: 2 s
 seed: 7
 tdf: 0.5
 pace: skip
+kernel_timers: late
 freeze: 5 ms
 stall_guard: 1 ms
 capture: all

@@ -30,6 +30,8 @@ pub enum Exit {
     /// The run is complete, none is missed, and at least one was disturbed: the machine or another
     /// process delayed programs, so it says nothing of them.
     Disturbed = 13,
+    /// Runs that were compared are not the same.
+    Different = 14,
     /// A command line that makes no sense (`EX_USAGE`).
     Usage = 64,
     /// A scenario, settings or data are wrong (`EX_DATAERR`); nothing was started.

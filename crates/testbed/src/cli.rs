@@ -19,7 +19,7 @@ use runtime::domain::{Freeze, Pace, Start};
 use runtime::launch::freeze::{self, FreezeConfig, Method};
 use terminal::exit::{BadUsage, Exit};
 use testbed::nodes::{daemon, node};
-use testbed::{bus, run};
+use testbed::{bus, compare, run};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time against a
@@ -222,6 +222,33 @@ enum Command {
         /// Output file [default: report.html in the first run folder].
         #[arg(long, short)]
         output: Option<PathBuf>,
+    },
+    /// Compare runs of a scenario: are they the same, and where do they differ first?
+    ///
+    /// Two runs are the same if they ended the same way, with the same verdicts (outcome, value
+    /// and unit), the same recorded series, and the same captures: times, directions and lengths of
+    /// frames. All runs are compared with the first one.
+    #[command(after_help = "Examples:\n  \
+        qcycle compare runs/minimal-1 runs/minimal-2\n  \
+        qcycle compare --tolerance 10us runs/minimal-*\n  \
+        qcycle compare --payload --json reference runs/minimal-7\n\n\
+        Exit codes: 0 the same, 11 nothing to compare, 14 different, 69 a run has not ended or its \
+        files\n\
+        cannot be read.")]
+    Compare {
+        /// Run folders, two or more; all are compared with the first.
+        #[arg(required = true, num_args = 2.., value_name = "RUN")]
+        runs: Vec<PathBuf>,
+        /// Times that lie no further apart are equal, such as 10us; also those of verdicts.
+        #[arg(long, default_value = "0s", value_parser = settings::units::time_not_negative,
+            allow_hyphen_values = true)]
+        tolerance: VirtualSpan,
+        /// Compare the octets of frames, too.
+        #[arg(long)]
+        payload: bool,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Run a publisher and relays on a process bus of kernel links, in host time.
     #[command(after_help = "Example:\n  \
@@ -432,6 +459,11 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
                 if written.charts == 1 { "" } else { "s" }
             );
             Ok(Exit::Done)
+        }
+        Command::Compare { runs, tolerance, payload, json } => {
+            let tolerance_ns = tolerance.as_ns().unsigned_abs();
+            let rules = results::compare::Rules { tolerance_ns, payload };
+            compare::run(&compare::Options { runs, rules, json })
         }
         Command::Bus { wiring, publisher, relays } => {
             bus::run(&bus::Options { wiring, publisher, relays })

@@ -3,9 +3,11 @@
 //! - [`run`]: one execution of a scenario, from start to verdict
 //! - [`nodes`]: the agent of a run, with its nodes and their programs
 //! - [`devices`]: what programs see of the plant
+//! - [`compare`]: whether runs are the same
 //! - [`bus`]: programs on a process bus in host time
 
 pub mod bus;
+pub mod compare;
 pub mod devices;
 pub mod nodes;
 pub mod run;

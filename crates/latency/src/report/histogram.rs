@@ -4,9 +4,10 @@
 use maud::{Markup, html};
 
 use super::plots::{LEFT, RIGHT, TOP, TextRow, colour, frame, latency_axis, limits_across, marks};
-use super::scale::{LogScale, count_text, time_text};
+use super::scale::{LogScale, time_text};
 use crate::digest::{Bin, Digest};
 use crate::verdict::percent;
+use report_kit::figure::count_text;
 use report_kit::plot::{Frame, WIDTH, path, rect};
 
 /// The histogram of a cell; empty if it has no samples.

@@ -81,13 +81,6 @@ pub(super) fn share_text(share: f64) -> String {
     }
 }
 
-/// A count with its thousands apart.
-pub(super) fn count_text(count: u64) -> String {
-    let digits = count.to_string();
-    let text = |group| std::str::from_utf8(group).expect("digits are ASCII");
-    digits.as_bytes().rchunks(3).rev().map(text).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +107,5 @@ mod tests {
             ["0 ns", "500 ns", "1 µs", "12.3 µs", "123 µs", "1.00 ms", "3 ms", "4.29 s"]
         );
         assert_eq!([0.1, 0.001, 1e-5, 1e-6].map(share_text), ["10 %", "0.1 %", "10 ppm", "1 ppm"]);
-        assert_eq!([7, 1_000, 2_880_000].map(count_text), ["7", "1,000", "2,880,000"]);
     }
 }

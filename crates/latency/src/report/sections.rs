@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::scale::{count_text, time_text};
+use super::scale::time_text;
 use super::tables::{self, chip};
 use super::{Report, boxes, histogram, series, shown_limits, tail};
 use crate::cell::MarkKind;
@@ -12,7 +12,7 @@ use crate::digest::Digest;
 use crate::published::PublishedBox;
 use crate::run_folder::CELLS;
 use crate::verdict::Group;
-use report_kit::figure::figure;
+use report_kit::figure::{count_text, figure};
 use report_kit::outcome::Outcome;
 use report_kit::page::{self, distinct, listed, row_head, table};
 

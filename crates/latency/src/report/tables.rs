@@ -5,12 +5,12 @@ use maud::{Markup, html};
 
 use super::Absent;
 use super::plots::colour;
-use super::scale::{count_text, time_text};
+use super::scale::time_text;
 use super::words::{LAYOUT, cause, eaten, layout, three};
 use crate::digest::Digest;
 use crate::published::{self, PublishedBox};
 use crate::verdict::{Group, Quantity, Verdict, ms, percent};
-use report_kit::figure::figure;
+use report_kit::figure::{count_text, figure};
 use report_kit::page::{distinct, heads, number, row_head, table};
 use report_kit::statistics::percentile::samples_needed;
 use report_kit::statistics::{Percentile, ReturnLevel, Summary, extremes};

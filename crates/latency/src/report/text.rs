@@ -4,12 +4,11 @@
 use std::fmt::Write as _;
 
 use super::Report;
-use super::scale::count_text;
 use super::words::{LAYOUT, cause, eaten, layout, three};
 use crate::digest::Digest;
 use crate::table::columns;
 use crate::verdict::{Group, Quantity, Verdict, ms};
-use report_kit::figure::figure;
+use report_kit::figure::{count_text, figure};
 use report_kit::outcome::Outcome;
 
 impl Report {

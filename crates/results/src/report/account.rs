@@ -59,7 +59,12 @@ fn account(run: &Loaded, wall: &WallAccount) -> Markup {
         @if wall.pace.pace != Pace::Real {
             p {
                 "Pace " b { (wall.pace.pace) } ": " (wall.pace.jumps) " jumps over "
-                (figure(wall.pace.skipped_ns as f64 / 1e9)) " s of virtual time in which no program could run; "
+                (figure(wall.pace.skipped_ns as f64 / 1e9)) " s of virtual time in which no program could run"
+                @if wall.pace.late_kernels_ns > 0 {
+                    ", " (figure(wall.pace.late_kernels_ns as f64 / 1e9)) " s of it while a kernel may have had a timer set, "
+                    "so that what it sent again was late by up to that"
+                }
+                "; "
                 "the rest passed at host rate: "
                 (wall.pace.kept_ns.words(|ns| format!("{} s", figure(ns as f64 / 1e9)))) "."
             }

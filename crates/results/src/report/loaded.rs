@@ -1,10 +1,10 @@
 //! A run as the report sees it: everything read, so that what follows is pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::record::ScenarioRecord;
 use crate::verdict::Verdict;
@@ -31,13 +31,9 @@ pub(super) struct Loaded {
 
 /// Reads runs and finds names that tell them apart.
 pub(super) fn load_all(paths: &[&Path]) -> Result<Vec<Loaded>> {
-    let (mut runs, mut folders) = (Vec::new(), BTreeSet::new());
-    for (number, path) in paths.iter().enumerate() {
-        if path.canonicalize().is_ok_and(|folder| !folders.insert(folder)) {
-            bail!("{} is given twice; list each run once", path.display());
-        }
-        runs.push(load(number, path)?);
-    }
+    let folders = RunFolder::open_all(paths)?;
+    let runs = folders.iter().enumerate().map(|(number, folder)| load(number, folder));
+    let mut runs = runs.collect::<Result<Vec<_>>>()?;
     let records = runs.iter().map(|run| (&run.record.scenario, run.folder.as_str()));
     let labels = labels(&records.collect::<Vec<_>>());
     for (run, label) in runs.iter_mut().zip(labels) {
@@ -79,8 +75,7 @@ fn labels(all: &[(&ScenarioRecord, &str)]) -> Vec<String> {
     all.iter().map(named).collect()
 }
 
-fn load(number: usize, path: &Path) -> Result<Loaded> {
-    let folder = RunFolder::open(path)?;
+fn load(number: usize, folder: &RunFolder) -> Result<Loaded> {
     let record = folder.record()?;
     let data = folder.data(&record)?;
     let verdicts = if record.verdicts.is_empty() {

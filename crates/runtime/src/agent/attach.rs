@@ -24,7 +24,7 @@ use super::client::{self, Connection};
 use super::control::Control;
 use super::protocol::Status;
 use super::registry::{Registration, name_for};
-use crate::domain::{Domain, Freeze, Pace, Start};
+use crate::domain::{Domain, Freeze, KernelTimers, Pace, Start};
 use crate::launch::freeze::{FreezeConfig, Freezer};
 use crate::launch::{Follower, Jumper, attach};
 use os::fds;
@@ -211,6 +211,7 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
     let attached = stopped.insert_into(&follower, &domain)?;
     let attach::Attached { processes, threads, stood_ns } = attached;
     send(&AttachResult::Attached { name, processes, threads, stood_ns });
-    let jumper = Jumper::start(&domain, Vec::new()).context("cannot skip idle time")?;
+    let jumper =
+        Jumper::start(&domain, Vec::new(), KernelTimers::Wait).context("cannot skip idle time")?;
     Ok(Serving { registration, control, follower, refusals, jumper })
 }

@@ -13,7 +13,7 @@ use super::control::Control;
 use super::keep;
 use super::query::counted;
 use super::registry::{Registration, name_for};
-use crate::domain::{Domain, Guard, Stalls, Start};
+use crate::domain::{Domain, Guard, KernelTimers, Stalls, Start};
 use crate::launch::freeze::{FreezeConfig, Freezer};
 use crate::launch::{Follower, Jumper};
 use os::fds;
@@ -62,7 +62,8 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     if let Some(warning) = guard.as_ref().and_then(Guard::warning) {
         terminal::err!("qcycle: {warning}");
     }
-    let jumper = Jumper::start(&domain, Vec::new()).context("cannot skip idle time")?;
+    let jumper =
+        Jumper::start(&domain, Vec::new(), KernelTimers::Wait).context("cannot skip idle time")?;
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     fds::raise_limit();
     let process = Process::open(keeper.id().cast_signed()).context("cannot hold the keeper")?;

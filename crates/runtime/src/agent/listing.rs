@@ -197,7 +197,11 @@ fn pace(status: &PaceStatus) -> String {
     }
     let kept = status.kept_ns.words(|ns| span(ns));
     let ran = if kept.is_empty() { String::new() } else { format!("; ran at host rate: {kept}") };
-    format!("{}, {} jumps over {}{ran}", status.pace, status.jumps, span(status.skipped_ns))
+    let late = match status.late_kernels_ns {
+        0 => String::new(),
+        ns => format!(", {} of it over timers of the kernel", span(ns)),
+    };
+    format!("{}, {} jumps over {}{late}{ran}", status.pace, status.jumps, span(status.skipped_ns))
 }
 
 fn warnings(text: &mut String, warnings: &[String]) {

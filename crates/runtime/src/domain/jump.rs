@@ -57,6 +57,32 @@ impl FromStr for Pace {
     }
 }
 
+/// What happens while a kernel may be about to send something by a timer of its own, which runs on host
+/// time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelTimers {
+    /// The clock runs along with it.
+    #[default]
+    Wait,
+    /// The clock jumps all the same, and what the kernel sends is late by that.
+    Late,
+}
+
+impl FromStr for KernelTimers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "wait" => Ok(Self::Wait),
+            "late" => Ok(Self::Late),
+            _ => Err(format!(
+                "`{text}` says nothing about timers of kernels; write `wait` or `late`"
+            )),
+        }
+    }
+}
+
 /// How the time of a domain has passed so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct PaceStatus {
@@ -66,6 +92,8 @@ pub struct PaceStatus {
     pub jumps: u64,
     /// Virtual time that was jumped over, in nanoseconds.
     pub skipped_ns: i64,
+    /// Of that, while a kernel may have had a timer set, so that what it sent was late by up to that.
+    pub late_kernels_ns: i64,
     /// Virtual time that passed at host rate, in nanoseconds, by what kept it from being jumped over.
     pub kept_ns: Kept,
 }
@@ -182,8 +210,14 @@ impl Domain {
             method: method.to_owned(),
             jumps,
             skipped_ns: skipped.as_ns(),
+            late_kernels_ns: self.late_kernels_ns.load(Ordering::Relaxed),
             kept_ns: self.kept.lock().clone(),
         }
+    }
+
+    /// It has jumped so far while a kernel may have had a timer set.
+    pub fn note_late_kernels(&self, span: VirtualSpan) {
+        self.late_kernels_ns.fetch_add(span.as_ns(), Ordering::Relaxed);
     }
 
     /// What kept its clock from jumping.

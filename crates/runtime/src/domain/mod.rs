@@ -28,7 +28,7 @@ use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
 pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use guard::{Guard, Stalls};
-pub use jump::{Pace, PaceStatus, Waiter, Work, Works};
+pub use jump::{KernelTimers, Pace, PaceStatus, Waiter, Work, Works};
 pub use kept::{Keeping, Kept};
 pub use late::{AgentLateness, Serving};
 pub use page::{Mapped, Writers};
@@ -57,6 +57,7 @@ pub struct Domain {
     pace: Pace,
     works: Works,
     kept: Mutex<Kept>,
+    late_kernels_ns: AtomicI64,
     /// It was detached, and jumps no more.
     is_let_go: AtomicBool,
     backstop: OnceLock<Arc<dyn Backstop>>,
@@ -135,6 +136,7 @@ impl Domain {
             pace: start.pace,
             works: Works::default(),
             kept: Mutex::default(),
+            late_kernels_ns: AtomicI64::new(0),
             is_let_go: AtomicBool::new(false),
             backstop: OnceLock::new(),
             lateness: AgentLateness::default(),

@@ -284,7 +284,7 @@ impl Agent {
             let outlook = outlook::Network::new(network.outlook(), Arc::clone(&self.domain));
             Arc::new(outlook) as Arc<dyn Outlook>
         });
-        let jumper = Jumper::start(&self.domain, outlooks.collect());
+        let jumper = Jumper::start(&self.domain, outlooks.collect(), setup.kernel_timers);
         self.jumper = jumper.context("cannot skip idle time")?;
         if self.domain.release_hold().is_none() {
             bail!("the domain was released by another process before it started");

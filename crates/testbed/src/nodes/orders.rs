@@ -15,7 +15,7 @@ use plant::name::PointName;
 use results::disturbance::Disturbance;
 use results::record::ReadAccount;
 use runtime::agent::protocol::Status;
-use runtime::domain::{Freeze, Pace, Stalls};
+use runtime::domain::{Freeze, KernelTimers, Pace, Stalls};
 use runtime::intervention::Intervention;
 use runtime::span_ns;
 use scenario::model::Node;
@@ -56,6 +56,7 @@ pub struct Setup {
     pub title: String,
     pub tdf_millionths: u64,
     pub pace: Pace,
+    pub kernel_timers: KernelTimers,
     /// Time of day at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_zero_ns: Option<i64>,
     /// Virtual time before scenario time zero.

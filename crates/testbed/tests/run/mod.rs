@@ -2,6 +2,7 @@
 //! a part of them dies.
 
 mod case;
+mod compare;
 mod disturbed;
 mod dry;
 mod harness;

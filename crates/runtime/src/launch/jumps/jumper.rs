@@ -12,7 +12,7 @@ use vtime::{HostSpan, VirtualSpan, VirtualTime};
 use super::account::Account;
 use super::threads::Threads;
 use super::{Outlook, Waits};
-use crate::domain::{Domain, Keeping, Pace, Waiter, host_now};
+use crate::domain::{Domain, Keeping, KernelTimers, Pace, Waiter, host_now};
 use crate::launch::timers::queue;
 
 /// A jump takes as long as some tens of microseconds, so there is none over less.
@@ -33,6 +33,7 @@ pub struct Jumper {
 struct Shared {
     domain: Arc<Domain>,
     outlooks: Vec<Arc<dyn Outlook>>,
+    kernel_timers: KernelTimers,
     is_over: AtomicBool,
 }
 
@@ -45,6 +46,7 @@ impl Jumper {
     pub fn start(
         domain: &Arc<Domain>,
         outlooks: Vec<Arc<dyn Outlook>>,
+        kernel_timers: KernelTimers,
     ) -> io::Result<Option<Self>> {
         if domain.pace() == Pace::Real {
             return Ok(None);
@@ -52,6 +54,7 @@ impl Jumper {
         let shared = Arc::new(Shared {
             domain: Arc::clone(domain),
             outlooks,
+            kernel_timers,
             is_over: AtomicBool::new(false),
         });
         let own = Arc::clone(&shared);
@@ -149,6 +152,7 @@ impl Shared {
         if untold {
             return Turn::Kept(Keeping::Untold);
         }
+        let owed = outlooks.iter().any(|waits| waits.for_kernels);
         let now = domain.now();
         match next(&waiters, due, now) {
             Next::Overdue => {
@@ -157,13 +161,16 @@ impl Shared {
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
             Next::None => Turn::Kept(Keeping::NoDeadline),
-            Next::At(_) if outlooks.iter().any(|waits| waits.for_kernels) => {
+            Next::At(_) if owed && self.kernel_timers == KernelTimers::Wait => {
                 Turn::Kept(Keeping::KernelTimers)
             }
             Next::At(when) if when - now < WORTH => Turn::Kept(Keeping::Program),
             Next::At(when) => match domain.jump(when) {
                 None => Turn::Still,
-                Some(_) => {
+                Some(far) => {
+                    if owed {
+                        domain.note_late_kernels(far);
+                    }
                     wake(&waiters, threads, domain.now());
                     Turn::Jumped
                 }

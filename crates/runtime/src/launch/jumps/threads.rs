@@ -50,6 +50,8 @@ pub(super) struct Threads {
     own: pid_t,
     handers: Vec<pid_t>,
     cannot_look: bool,
+    /// A program has begun whose process is not in it yet: it is still being put into virtual time.
+    is_incomplete: bool,
 }
 
 impl Threads {
@@ -71,6 +73,7 @@ impl Threads {
             own,
             handers: process::all().into_iter().filter(is_hander).collect(),
             cannot_look: false,
+            is_incomplete: false,
         })
     }
 
@@ -90,6 +93,9 @@ impl Threads {
         self.find_if_any_was_started()?;
         if self.cannot_look {
             return Err(Keeping::Unseen);
+        }
+        if self.is_incomplete {
+            return Err(Keeping::Agent);
         }
         if !self.known.iter().any(|known| known.owner == Owner::Program) {
             return Err(Keeping::NoDeadline);
@@ -125,7 +131,7 @@ impl Threads {
     fn find_if_any_was_started(&mut self) -> Result<(), Keeping> {
         let started = self.started().ok_or(Keeping::Unseen)?;
         let begun = self.domain.programs_begun();
-        if started == self.last_started && begun == self.programs_begun {
+        if started == self.last_started && begun == self.programs_begun && !self.is_incomplete {
             return Ok(());
         }
         if begun != self.programs_begun {
@@ -198,7 +204,15 @@ impl Threads {
                 }
             }
         }
+        self.is_incomplete = self.programs.iter().any(|program| self.is_awaited(program.process));
         self.number();
+    }
+
+    /// Whether a process that is there is in no program.
+    fn is_awaited(&self, process: pid_t) -> bool {
+        let is_in_one = |known: &Known| known.process == process && known.numbered.is_some();
+        !self.known.iter().any(is_in_one)
+            && process::state_of(process).is_some_and(|state| !matches!(state, 'Z' | 'X'))
     }
 
     fn number(&mut self) {

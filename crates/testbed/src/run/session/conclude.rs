@@ -199,7 +199,11 @@ impl Session<'_> {
                 let (pace, jumps, ran) = (wall.pace.pace, wall.pace.jumps, &wall.pace.kept_ns);
                 let skipped_s = wall.pace.skipped_ns as f64 / 1e9;
                 let ran = ran.words(|ns| format!("{:.2} s", ns as f64 / 1e9));
-                line(format!("pace {pace}: {jumps} jumps over {skipped_s:.1} s; ran {ran}"));
+                let late = match wall.pace.late_kernels_ns {
+                    0 => String::new(),
+                    ns => format!(", {:.1} s of it over timers of the kernel", ns as f64 / 1e9),
+                };
+                line(format!("pace {pace}: {jumps} jumps over {skipped_s:.1} s{late}; ran {ran}"));
             }
         }
         record.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
