@@ -1,6 +1,7 @@
 //! What looking for unfinished business of kernels costs for each frame: sampled values and
 //! datagrams, which have none, and TCP's data with its acknowledgement, alone and while other
-//! connections wait as well.
+//! connections wait as well. And what the answer costs, which is asked for after each round of the network,
+//! while frames of a connection are under way.
 //!
 //! Prints medians over rounds. `--tiny` (and any run by `cargo test`) makes one short round, so that
 //! the bench cannot rot.
@@ -81,4 +82,26 @@ fn main() {
         assert_eq!(is_owed, others > 0);
         println!("{name:24} {:8.1} ns", times[times.len() / 2]);
     }
+    println!("one answer, {rounds} rounds");
+    for under_way in [0, 1, 10, 1000] {
+        let mut owed = Owed::default();
+        let frame = segment(false, 40_000, 100, 1, &[0; 1448]);
+        owed.sent(0, &frame, HostTime::ZERO);
+        let frames = vec![frame; under_way];
+        let mut times: Vec<_> = (0..rounds).map(|_| answer_ns(&owed, &frames)).collect();
+        times.sort_by(f64::total_cmp);
+        println!("{under_way:4} frames under way     {:8.1} ns", times[times.len() / 2]);
+    }
+}
+
+/// Nanoseconds for an answer beside these frames, in which a flow that waits is under way or not.
+fn answer_ns(owed: &Owed, under_way: &[Vec<u8>]) -> f64 {
+    const COUNT: usize = 20;
+    let begin = Instant::now();
+    for _ in 0..COUNT {
+        let frames = black_box(under_way).iter().map(Vec::as_slice);
+        let is_owed = owed.owes_beside(HostTime::ZERO, frames).is_some();
+        assert_eq!(is_owed, under_way.is_empty());
+    }
+    begin.elapsed().as_nanos() as f64 / COUNT as f64
 }

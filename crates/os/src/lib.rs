@@ -13,6 +13,7 @@
 //! - [`clock`]: how far `CLOCK_REALTIME` may be off
 //! - [`elf`]: symbols of an object, and whether it needs a loader
 //! - [`link_kind`]: what kind of link an interface of the host is
+//! - [`queueing`]: the queue of packets in front of an interface
 //! - [`routes`]: when a namespace's kernel acknowledges data of TCP
 //! - [`process_bus`]: kernel links between namespaces, for relays that run in host time
 
@@ -28,6 +29,7 @@ pub mod namespaces;
 pub mod packet;
 pub mod process;
 pub mod process_bus;
+pub mod queueing;
 pub mod realtime;
 pub mod regular;
 pub mod routes;

@@ -146,7 +146,7 @@ fn settings_of_a_node_keep_acknowledgements_from_waiting() {
         let testbed = Testbed::start(&pair(0), &domain)?;
         let place = |node: usize| &testbed.sockets[node];
         for node in [0, 1].into_iter().filter(|_| sets) {
-            in_namespace_of(place(node), avoid_timers_here).unwrap();
+            in_namespace_of(place(node), || avoid_timers_here(Some("eth0"))).unwrap();
         }
         let bob = in_namespace_of(place(1), || TcpListener::bind((address(1), PORT))).unwrap();
         let connect = || TcpStream::connect((address(1), PORT));

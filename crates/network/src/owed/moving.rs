@@ -8,6 +8,10 @@ use crate::wire::Discovery;
 
 type End = (IpAddr, u16);
 
+/// Segments and requests that are noted, each time after the network has done something: more are a
+/// transfer that takes host time anyway. Flows of the others count as owed.
+pub(super) const NOTED_MAX: usize = 64;
+
 #[derive(Debug, Default)]
 pub(super) struct Moving {
     /// VLAN, sender and receiver.
@@ -20,7 +24,7 @@ impl Moving {
     /// Of these frames. Any octets may be handed in.
     pub(super) fn of<'f>(frames: impl Iterator<Item = &'f [u8]>) -> Self {
         let mut moving = Self::default();
-        for (vlan, message) in frames.filter_map(Message::of) {
+        for (vlan, message) in frames.filter_map(Message::of).take(NOTED_MAX) {
             match message {
                 Message::Segment { source, destination, segment } => {
                     let from = (source, segment.source_port);

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use vtime::HostSpan;
 
+use super::moving::NOTED_MAX;
 use super::*;
 use crate::wire::MacAddress;
 
@@ -335,6 +336,21 @@ fn neighbour_discovery_is_as_arp() {
     assert_eq!(owed.owes(ms(1400)), None);
     owed.delivered(ALICE, &message(136), ms(1));
     assert_eq!(owed.owes(ms(1)), None);
+}
+
+#[test]
+fn behind_many_frames_under_way_a_flow_is_owed() {
+    let mut owed = Owed::default();
+    let frame = data(100, b"request");
+    owed.sent(ALICE, &frame, ms(0));
+    let samples = ethernet(0x88ba, None, b"sampled values");
+    let mut other = frame.clone();
+    other[34] ^= 1;
+    for (others, is_owed) in [(NOTED_MAX - 1, false), (NOTED_MAX, true)] {
+        let others = std::iter::repeat_n(&other, others);
+        let under_way = std::iter::repeat_n(&samples, 100).chain(others).chain([&frame]);
+        assert_eq!(owed.owes_beside(ms(1), under_way.map(Vec::as_slice)).is_some(), is_owed);
+    }
 }
 
 #[test]

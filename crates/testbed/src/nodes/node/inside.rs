@@ -126,7 +126,7 @@ fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
         tap::loopback_up_here()?;
     }
     if make.avoids_timers {
-        tcp_settings::avoid_timers_here()?;
+        tcp_settings::avoid_timers_here(make.interface.as_ref().map(|_| INTERFACE))?;
     }
     if make.plant {
         made.push(devices::mount_here(devices::FOLDER.as_ref())?);
