@@ -29,7 +29,7 @@ pub enum Found {
     /// It runs, is about to, reads a disk, or was stopped by a signal or a tracer: its state in one
     /// letter, as [`crate::process::state_of`].
     Awake(char),
-    /// It has ended.
+    /// It has ended, waited for or not.
     Gone,
 }
 
@@ -42,7 +42,7 @@ impl Looked {
         Ok(Self { stat: open("stat")?, schedstat: open("schedstat")?, process, thread })
     }
 
-    /// The thread.
+    /// The number under which it was opened, which another one may have by now.
     pub const fn thread(&self) -> pid_t {
         self.thread
     }

@@ -36,7 +36,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Time dilation factor: host seconds per virtual second.
     pub tdf: Tdf,
-    /// How time passes.
+    /// Whether time in which no program can run is jumped over.
     pub pace: Pace,
     /// What happens while a kernel may be about to send something.
     pub kernel_timers: KernelTimers,

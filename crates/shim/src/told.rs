@@ -5,12 +5,21 @@
 //! answer `EINTR`, or is about to make it, for the first time or again; in all of these cases it answers
 //! as if a freeze had cut it short, and the wait looks at the clock.
 
+use core::sync::atomic::AtomicU32;
+
 use vtime::ProgramTime;
 use vtime::waits::{CALLS, SLEEPS, Standing, Wait};
 
 use crate::arch::{self, SignalFrame, nr};
 use crate::pages;
-use crate::wait::{FROZEN, Word};
+
+/// What a call of ours answers that a freeze has cut short: `ENOSYS`, of
+/// [`vtime::image::FROZEN_CALL`]. It has waited in vain.
+pub(crate) const FROZEN: isize = -38;
+
+/// A futex word of a page of ours, and the value that it had.
+#[derive(Clone, Copy)]
+pub(crate) struct Word(pub(crate) &'static AtomicU32, pub(crate) u32);
 
 /// A wait of this thread, from its begin to its end; nothing where the clock does not jump.
 pub(crate) struct Told(Option<(&'static Wait, Standing)>);

@@ -18,7 +18,6 @@
 //! agent first ([`crate::told`]), which wakes those whose time has come.
 
 use core::marker::PhantomData;
-use core::sync::atomic::AtomicU32;
 
 use vtime::page::Epoch;
 use vtime::{HostSpan, HostTime, ProgramTime};
@@ -27,7 +26,7 @@ use crate::arch::{self, nr};
 use crate::clock;
 use crate::namespace::native_timespec;
 use crate::pages;
-use crate::told::Told;
+use crate::told::{FROZEN, Told, Word};
 
 /// Longest native wait. The agent reports a rate that grows, but cannot reach a thread that
 /// somebody else traces: that one notices after this at the latest.
@@ -51,9 +50,6 @@ pub(crate) const EINTR: isize = -4;
 pub(crate) const EAGAIN: isize = -11;
 pub(crate) const EINVAL: isize = -22;
 pub(crate) const ETIMEDOUT: isize = -110;
-/// What a call of ours answers that a freeze has cut short: `ENOSYS`, of
-/// [`vtime::image::FROZEN_CALL`]. It has waited in vain.
-pub(crate) const FROZEN: isize = -38;
 /// Freezes in a row that may cut a call short that waits for no time.
 const IN_NO_TIME_MAX: u32 = 100;
 
@@ -104,10 +100,6 @@ struct Still {
     /// comes in this very moment: so it must not be slept on for ever.
     stalled: bool,
 }
-
-/// A futex word of a clock page, and the value that it had.
-#[derive(Clone, Copy)]
-pub(crate) struct Word(pub(crate) &'static AtomicU32, pub(crate) u32);
 
 #[inline(never)]
 fn step(deadline: Deadline) -> Step {

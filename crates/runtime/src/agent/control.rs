@@ -141,7 +141,7 @@ impl Control {
             agent_pid: std::process::id(),
             title: self.title.clone(),
             clock: self.domain.reading(),
-            pace: self.domain.pace_status(),
+            pace: Box::new(self.domain.pace_status()),
             calls,
             freeze: Box::new(self.freezer.status()),
             warnings,

@@ -95,7 +95,7 @@ pub struct Status {
     pub clock: Reading,
     /// How its time passes.
     #[serde(default)]
-    pub pace: PaceStatus,
+    pub pace: Box<PaceStatus>,
     /// Calls that were answered in virtual time, by kind.
     pub calls: BTreeMap<String, u64>,
     /// How programs are frozen while the clock is stopped, and how that went.

@@ -110,7 +110,7 @@ pub struct Works(Arc<AtomicU32>);
 pub struct Work(Arc<AtomicU32>);
 
 impl Works {
-    /// Begins one.
+    /// Begins one, before it is taken from where others see that it is to be done.
     #[must_use]
     pub fn begin(&self) -> Work {
         self.0.fetch_add(1, Ordering::SeqCst);

@@ -91,7 +91,7 @@ enum Turn {
     /// Somebody was woken whose time had come by itself.
     Woke,
     Kept(Keeping),
-    /// Time stands.
+    /// The clock is held, stands at its horizon or stalls.
     Still,
 }
 

@@ -140,7 +140,7 @@ impl Session<'_> {
             holds_s: clock.paused_ns as f64 / 1e9,
             holds: clock.stops,
             stalls: ended.stalls,
-            pace: ended.status.pace.clone(),
+            pace: (*ended.status.pace).clone(),
             reads: ended.access,
             agent_cpu_s: ended.agent_cpu_s,
             programs_cpu_s: self.cpu_s.clone(),
