@@ -15,6 +15,8 @@
 //!   earth fault, and the earth loops of a fault between phases, measure no distance.
 //! - Direction has a second witness in unbalanced faults: the negative sequence, which only the fault
 //!   makes (Roberts and Guzmán 1993).
+//! - Beside them each loop to earth is judged alone, for faults of two phases at two places
+//!   (`cross_country.rs`).
 //!
 //! Load that lies in the zone blocks all loops where its region is known ([`super::load`]); power swings
 //! and blown fuses of voltage transformers are seen by elements of their own, which block it.
@@ -24,12 +26,13 @@ use std::time::Duration;
 use iec61850::SampleTime;
 
 use super::complex::{Complex, Degrees};
+use super::cross_country::{self, Compared};
 use super::direction::{Way, negative_sequence_way};
 use super::load::Load;
-use super::loops::{DROP_OFF_RATIO, LOOPS, Of, distinct_phase};
+use super::loops::{DROP_OFF_RATIO, LOOPS, Of, Zone, distinct_phase};
 use super::phases::{largest, residual};
 use super::recent::{Recent, STEADY_PERIODS, Transformers};
-use super::swing_fault::{self, SwingFault};
+use super::swing_fault::SwingFault;
 use super::symmetrical::Sequence;
 use super::{Decision, PhaseSet};
 
@@ -102,8 +105,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The zone as it is looked at during a power swing.
-    fn in_swing(&self) -> swing_fault::Zone {
+    /// The zone as its loops are placed in it.
+    fn zone(&self) -> Zone {
         let (resistance_ohm, earth_resistance_ohm) = match self.shape {
             Shape::Mho => (f64::INFINITY, f64::INFINITY),
             Shape::Quadrilateral { resistance_ohm, earth_resistance_ohm, .. } => {
@@ -111,14 +114,7 @@ impl Settings {
             }
         };
         let Self { reach, earth_factor, way, current_a_min, .. } = *self;
-        swing_fault::Zone {
-            reach,
-            earth_factor,
-            way,
-            resistance_ohm,
-            earth_resistance_ohm,
-            current_a_min,
-        }
+        Zone { reach, earth_factor, way, resistance_ohm, earth_resistance_ohm, current_a_min }
     }
 }
 
@@ -128,6 +124,8 @@ pub struct Distance {
     settings: Settings,
     /// Loops of the fault, by the place in `LOOPS`, while load can be told from it.
     selected: [bool; 6],
+    /// Phases to earth that are in the zone by themselves, of two at different places.
+    crossed: PhaseSet,
     seen_since: Option<SampleTime>,
     is_started: bool,
     /// Loops during a power swing; nothing while there is none.
@@ -144,6 +142,7 @@ impl Distance {
         Self {
             settings,
             selected: [false; 6],
+            crossed: PhaseSet::NONE,
             seen_since: None,
             is_started: false,
             swing: None,
@@ -187,7 +186,7 @@ impl Distance {
 
     fn decide(&mut self, now: SampleTime, recent: &Recent) {
         let phases = match &mut self.swing {
-            Some(swing) => swing.update(now, recent, &self.settings.in_swing()),
+            Some(swing) => swing.update(now, recent, &self.settings.zone()),
             None => self.look(recent),
         };
         let holds = !phases.is_empty();
@@ -288,21 +287,29 @@ impl Distance {
         })
     }
 
-    /// Phases of the selected loops whose fault lies in the zone.
-    fn in_zone(&self, recent: &Recent, reference: Complex, scale: f64) -> PhaseSet {
+    /// Phases of the loops whose fault lies in the zone.
+    fn in_zone(&mut self, recent: &Recent, reference: Complex, scale: f64) -> PhaseSet {
         if self.settings.load.is_some_and(|load| load.covers(recent)) {
             return PhaseSet::NONE;
         }
+        let zone = self.settings.zone();
+        let doubts_v = [0, 1, 2].map(|phase| self.doubt_v(Of::Earth(phase), recent));
+        let found = if self.is_started { self.crossed } else { PhaseSet::NONE };
+        self.crossed =
+            cross_country::phases(recent, &Compared { reference, doubts_v }, &zone, found);
         let witness = negative_sequence_way(recent, self.settings.reach);
         if witness.is_some_and(|way| way != self.settings.way) {
-            return PhaseSet::NONE;
+            return self.crossed;
         }
         let carries = self.carries(recent);
         let loops = LOOPS.into_iter().zip(self.selected).zip(carries);
         let held = loops.filter(|((each, is_selected), carries)| {
-            *is_selected && *carries && self.holds(*each, recent, (reference, witness), scale)
+            *is_selected
+                && *carries
+                && !cross_country::is_explained(*each, self.crossed, recent, &zone)
+                && self.holds(*each, recent, (reference, witness), scale)
         });
-        held.fold(PhaseSet::NONE, |phases, ((each, _), _)| phases | each.phases())
+        held.fold(self.crossed, |phases, ((each, _), _)| phases | each.phases())
     }
 
     fn holds(
@@ -496,6 +503,43 @@ mod tests {
             |ohm| operates(&mut element(QUADRILATERAL, Way::Forward), Kind::Earth, 0.4, ohm);
         assert_eq!(taken(8.0 * 1.7 * 0.95), Some(20));
         assert_eq!(taken(8.0 * 1.7 * 1.1), None);
+    }
+
+    /// Phase A to earth at a share of the line and B at its end, fed from behind the relay.
+    fn at_two_places(place: f64, turn_deg: f64) -> Recent {
+        let source = [0.0, -120.0, 120.0].map(|a| Complex::polar_deg(63_500.0, a + turn_deg));
+        let (behind, k0) = (Complex::new(0.5, 5.0), Complex::new(0.7, 0.1));
+        // Beyond the nearer fault only the current of B returns through earth.
+        let mutual = LINE * k0 * place;
+        let [own_a, own_b] = [place, 1.0].map(|place| behind + LINE * (Complex::ONE + k0) * place);
+        let determinant = own_a * own_b - mutual * mutual;
+        let currents = [
+            (source[0] * own_b - source[1] * mutual) / determinant,
+            (source[1] * own_a - source[0] * mutual) / determinant,
+            Complex::ZERO,
+        ];
+        let voltages = std::array::from_fn(|phase| source[phase] - behind * currents[phase]);
+        Recent::steady(currents, voltages, source[0])
+    }
+
+    #[test]
+    fn of_faults_at_two_places_the_phase_in_the_zone_is_named_alone_and_by_no_single_sample() {
+        for shape in [Shape::Mho, QUADRILATERAL] {
+            for (place, is_inside) in [(0.3, true), (0.6, true), (0.85, false)] {
+                let mut element = element(shape, Way::Forward);
+                let mut said = |ms: u64, place: f64| {
+                    let seen = at_two_places(place, 360.0 * 0.05 * ms as f64);
+                    let now = SampleTime::from_ns(ms * 1_000_000);
+                    element.update(now, Some(Some(&seen)), false)
+                };
+                assert!(!said(0, place).start && !said(1, 0.9).start, "{shape:?} at {place}");
+                assert!(!said(2, place).start && !said(3, place).start, "{shape:?} at {place}");
+                let operated = (4..100).map(|ms| said(ms, place)).find(|said| said.operate);
+                let alone = PhaseSet::phase(0) | PhaseSet::EARTH;
+                let phases = operated.map(|said| said.phases);
+                assert_eq!(phases, is_inside.then_some(alone), "{shape:?} at {place}");
+            }
+        }
     }
 
     #[test]

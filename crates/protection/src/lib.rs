@@ -16,6 +16,7 @@ pub mod breaker_failure;
 pub mod breaker_supervision;
 pub mod broken_conductor;
 mod complex;
+mod cross_country;
 pub mod ct_supervision;
 pub mod curve;
 pub mod differential;

@@ -3,6 +3,7 @@
 
 use super::PhaseSet;
 use super::complex::Complex;
+use super::direction::Way;
 use super::phases::residual;
 use super::recent::Recent;
 use super::symmetrical::Sequence;
@@ -55,6 +56,30 @@ impl Of {
         let Self::Earth(_) = self else { return own };
         let mutual = reach * earth_factor;
         own + recent.drop(mutual, residual(recent.currents), residual(recent.slopes))
+    }
+}
+
+/// What has to be known of a zone to look for the place of a loop in it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Zone {
+    /// Positive sequence impedance of the protected piece of line, in ohm.
+    pub(super) reach: Complex,
+    /// `(Z0 - Z1) / (3 Z1)` of the line.
+    pub(super) earth_factor: Complex,
+    /// On which side of the relay it looks for faults.
+    pub(super) way: Way,
+    /// How far it reaches along the axis of resistances, in ohm: of loops of phases, and of those to earth.
+    pub(super) resistance_ohm: f64,
+    pub(super) earth_resistance_ohm: f64,
+    /// Current of a loop below which it is not looked at, in A.
+    pub(super) current_a_min: f64,
+}
+
+impl Zone {
+    /// What the currents of a loop drop over the zone, in V.
+    #[must_use]
+    pub(super) fn drop(&self, each: Of, recent: &Recent) -> Complex {
+        each.drop(recent, self.reach, self.earth_factor) * self.way.sign()
     }
 }
 

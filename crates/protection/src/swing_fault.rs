@@ -22,7 +22,7 @@ use iec61850::SampleTime;
 use super::PhaseSet;
 use super::complex::Complex;
 use super::direction::{REVERSE_SHARE, Way, negative_sequence_way};
-use super::loops::{DROP_OFF_RATIO, LOOPS, Of, distinct_phase};
+use super::loops::{DROP_OFF_RATIO, LOOPS, Of, Zone, distinct_phase};
 use super::recent::{Before, Recent};
 use super::symmetrical::Sequence;
 
@@ -45,22 +45,6 @@ const STILL_TIME: Duration = Duration::from_millis(40);
 /// The same where nothing is unbalanced, and how many times as long as the step before.
 const BALANCED_TIME: Duration = Duration::from_millis(100);
 const BALANCED_STEPS: u32 = 5;
-
-/// The zone in which faults are looked for.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Zone {
-    /// Positive sequence impedance of the protected piece of line, in ohm.
-    pub(super) reach: Complex,
-    /// `(Z0 - Z1) / (3 Z1)` of the line.
-    pub(super) earth_factor: Complex,
-    /// On which side of the relay it looks for faults.
-    pub(super) way: Way,
-    /// How far it reaches along the axis of resistances, in ohm: of loops of phases, and of those to earth.
-    pub(super) resistance_ohm: f64,
-    pub(super) earth_resistance_ohm: f64,
-    /// Current of a loop below which it is not looked at, in A.
-    pub(super) current_a_min: f64,
-}
 
 /// Where the loops stand, in a swing.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -194,15 +178,10 @@ fn loops(recent: &Recent, zone: &Zone) -> [bool; 6] {
     })
 }
 
-/// The drop over the zone of the currents of a loop.
-fn drop(each: Of, recent: &Recent, zone: &Zone) -> Complex {
-    each.drop(recent, zone.reach, zone.earth_factor) * zone.way.sign()
-}
-
 /// Where a loop has its fault, as a share of the zone, if in it: where what is left of its voltage is in phase
 /// with the negative sequence current of the loop, as what a resistance drops.
 fn place(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
-    let dropped = drop(each, recent, zone);
+    let dropped = zone.drop(each, recent);
     let negative = Sequence::of(recent.slopes).negative;
     let fed = each.of(Sequence { negative, ..Sequence::default() }.phases());
     let across = |of: Complex| (of * fed.conj()).im / fed.norm();
@@ -220,7 +199,7 @@ fn place(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
 /// Where a loop has a fault that was found in the zone, as a share of it, if it is there still: whatever angle a
 /// resistance has meanwhile.
 fn place_held(each: Of, recent: &Recent, zone: &Zone) -> Option<Complex> {
-    let at = each.of(recent.voltages) / drop(each, recent, zone);
+    let at = each.of(recent.voltages) / zone.drop(each, recent);
     let is_on_line = at.im.abs() <= off_line_max(each, zone) * DROP_OFF_RATIO;
     ((-BEHIND_MAX..=DROP_OFF_RATIO).contains(&at.re) && is_on_line).then_some(at)
 }
@@ -361,7 +340,7 @@ mod tests {
     fn loops_to_earth_have_a_resistance_of_their_own() {
         // Half an ohm in a phase is more than nothing, and less than a fifth of the zone.
         let mut seen = seen(150.0, 0.4, "earth");
-        let dropped = drop(Of::Earth(0), &seen, &zone(Way::Forward)) / (LINE * 0.8);
+        let dropped = zone(Way::Forward).drop(Of::Earth(0), &seen) / (LINE * 0.8);
         seen.voltages[0] += dropped * 0.5;
         let sees = |earth_resistance_ohm| {
             let zone = Zone { resistance_ohm: 0.0, earth_resistance_ohm, ..zone(Way::Forward) };

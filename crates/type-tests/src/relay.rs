@@ -4,6 +4,7 @@
 use iec61850::SampleTime;
 use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample as Raw, Synchronisation};
+use protection::{Decision, PhaseSet};
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings::{self, Relay};
 
@@ -33,6 +34,9 @@ pub struct Seen {
     pub operated_s: Option<f64>,
     /// Nothing while it has started.
     pub released_s: Option<f64>,
+    /// Phases that it said when it first operated, and all that it said while it did.
+    pub phases_first: PhaseSet,
+    pub phases: PhaseSet,
 }
 
 impl UnderTest {
@@ -79,6 +83,9 @@ impl UnderTest {
                     }
                     _ => {}
                 }
+            }
+            for (element, seen) in seen.iter_mut().enumerate() {
+                seen.operates(stepper.engine.decision(element));
             }
         }
         seen
@@ -154,6 +161,15 @@ impl Seen {
             self.started_s.get_or_insert(now_s);
         }
         self.released_s = (!is_start).then_some(now_s);
+    }
+
+    fn operates(&mut self, decision: Decision) {
+        if decision.operate {
+            if self.phases.is_empty() {
+                self.phases_first = decision.phases;
+            }
+            self.phases = self.phases | decision.phases;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod characteristic;
 pub mod closing;
+pub mod cross_country;
 pub mod evolving;
 pub mod reach;
 pub mod speed;
