@@ -43,6 +43,10 @@ const LOOK_NS_CROWDED: i64 = 200_000_000;
 /// hundredths of a processor, however many threads look.
 const PATIENCE: i64 = 50;
 
+/// Longest native wait of which the agent does not know: it keeps the clock from jumping, so it
+/// tries again to tell.
+const UNTOLD_NS_MAX: i64 = 200_000_000;
+
 /// A host time that never comes. A wait without any would not end at a signal handler with
 /// SA_RESTART, but a sleep does.
 const FOR_EVER: HostTime = HostTime::from_ns(i64::MAX);
@@ -208,7 +212,7 @@ impl Pace {
 /// Sleeps until the deadline. Returns 0, or [`EINTR`] after a signal handler has run.
 pub(crate) fn sleep(deadline: Deadline) -> isize {
     let mut pace = Pace::new();
-    let told = Told::new();
+    let mut told = Told::new();
     loop {
         told.sleeps(deadline.0);
         let ended = match step(deadline) {
@@ -218,6 +222,7 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
             }
             Step::Until(host, dilated) => match told.word() {
                 Some(word) => wait_on(word, host),
+                None if told.is_untold() => wait_on(dilated, host.min(soon())),
                 None => wait_on(dilated, host),
             },
             Step::Still(still) => {
@@ -307,12 +312,13 @@ impl<'c> Call<'c> {
 #[inline(never)]
 fn until_made(deadline: Deadline, after: AfterHandler, mut call: Call<'_>) -> Option<isize> {
     let mut pace = Pace::new();
-    let told = Told::new();
+    let mut told = Told::new();
     let mut cut_short = false;
     let mut in_no_time = 0;
     loop {
         told.calls(deadline.0);
         let longest_ns = if cut_short { 0 } else { pace.begin(deadline) };
+        let longest_ns = if told.is_untold() { longest_ns.min(UNTOLD_NS_MAX) } else { longest_ns };
         match call.make(longest_ns) {
             // Calls that wait for no time may enter the kernel's wait too (semtimedop(2)) and be cut
             // short there; one that the kernel does not have always says so.
@@ -337,8 +343,13 @@ fn until_made(deadline: Deadline, after: AfterHandler, mut call: Call<'_>) -> Op
     }
 }
 
-/// Waits on a futex word of the clock page until host time `until`.
-fn wait_on(Word(word, value): Word, until: HostTime) -> isize {
+/// When to try again to tell of a wait.
+fn soon() -> HostTime {
+    clock::host_now() + HostSpan::from_ns(UNTOLD_NS_MAX)
+}
+
+/// Waits on a futex word of a page until host time `until`.
+pub(crate) fn wait_on(Word(word, value): Word, until: HostTime) -> isize {
     let until = native_timespec(until.as_ns());
     let until = &raw const until as usize;
     let word = word.as_ptr() as usize;

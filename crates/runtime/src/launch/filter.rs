@@ -356,8 +356,8 @@ fn verdict(verdict: Verdict) -> sock_filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vtime::image::PAGE_SIZE;
     use proptest::prelude::*;
+    use vtime::image::PAGE_SIZE;
 
     /// A call as the kernel describes it to a filter, `struct seccomp_data`.
     struct Call {

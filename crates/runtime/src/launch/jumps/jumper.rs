@@ -14,6 +14,7 @@ use super::Outlook;
 use super::kept::{Account, Keeping, Kept};
 use super::threads::Threads;
 use crate::domain::{Domain, Pace, Waiter, host_now};
+use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
 
 /// A jump takes as long as some tens of microseconds, so there is none over less.
@@ -135,12 +136,16 @@ impl Shared {
         if !domain.works().are_done() || !quiet() {
             return Turn::Kept(Keeping::Agent);
         }
+        if let Err(why) = threads.are_all() {
+            return Turn::Kept(why);
+        }
         let (waiters, untold) = domain.waiters(threads.programs());
         let due = domain.next_due();
         if !threads.have_slept() || !quiet() {
             return Turn::Kept(Keeping::Program);
         }
-        if untold {
+        threads.sweep();
+        if threads.keep_untold(untold) {
             return Turn::Kept(Keeping::Untold);
         }
         let now = domain.now();
@@ -194,19 +199,22 @@ fn wake(waiters: &[Waiter], threads: &Threads, now: VirtualTime) {
         match threads.thread(waiter.program.number, waiter.thread) {
             None => waiter.is_gone(),
             Some((process, thread)) => {
-                if waiter.wake() {
-                    end_call(process, thread);
+                // A handler may have jumped out of the wait, or the thread may be in one.
+                let is_elsewhere =
+                    || calls::call_of(thread).is_some_and(|call| !calls::is_by_image(call));
+                if waiter.wake() && (is_elsewhere() || !end_call(process, thread)) {
+                    waiter.is_not_signalled();
                 }
             }
         }
     }
 }
 
-/// Ends the native call in which a thread waits.
-fn end_call(process: pid_t, thread: pid_t) {
+/// Ends the native call in which a thread waits. Returns whether the signal is sent.
+fn end_call(process: pid_t, thread: pid_t) -> bool {
     // SAFETY: a structure of integers.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     (info.si_signo, info.si_code) = (libc::SIGSYS, WAKE);
     // Fails if it is gone.
-    let _ = queue(process, thread, libc::SIGSYS, &info);
+    queue(process, thread, libc::SIGSYS, &info).is_ok()
 }
