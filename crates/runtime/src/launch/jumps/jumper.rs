@@ -160,6 +160,7 @@ impl Shared {
                 Turn::Kept(Keeping::KernelTimers)
             }
             Next::At(when) if when - now < WORTH => Turn::Kept(Keeping::Program),
+            Next::At(_) if threads.are_owed() => Turn::Kept(Keeping::KernelTimers),
             Next::At(when) => match domain.jump(when) {
                 None => Turn::Still,
                 Some(_) => {

@@ -13,10 +13,12 @@
 //!
 //! - [`jumper`]: the thread, and its decisions
 //! - [`threads`]: the threads that must sleep
+//! - [`segments`]: what kernels still owe to connections of programs
 //! - [`kept`]: what kept the clock from jumping, and for how long
 
 mod jumper;
 mod kept;
+mod segments;
 mod threads;
 
 pub use jumper::Jumper;

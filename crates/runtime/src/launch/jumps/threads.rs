@@ -18,6 +18,7 @@ use os::{fds, process};
 use vtime::{HostSpan, HostTime};
 
 use super::kept::Keeping;
+use super::segments::Namespaces;
 use crate::domain::{Domain, Program, host_now};
 use crate::launch::members;
 
@@ -57,7 +58,11 @@ pub(super) struct Threads {
     programs_begun: u64,
     /// This thread, which looks.
     own: pid_t,
+    /// Whether there are terminals, and the threads of the kernel.
+    terminals: Option<File>,
+    are_terminals: bool,
     handers: Vec<pid_t>,
+    namespaces: Namespaces,
     cannot_look: bool,
 }
 
@@ -67,7 +72,6 @@ impl Threads {
         let this = std::fs::read_link("/proc/thread-self")?;
         let own = this.file_name().and_then(|name| name.to_str()?.parse().ok());
         let own = own.ok_or(io::ErrorKind::InvalidData)?;
-        let is_hander = |thread: &pid_t| process::name_of(*thread).starts_with("ksoftirqd/");
         Ok(Self {
             domain,
             loadavg: File::open("/proc/loadavg")?,
@@ -81,7 +85,10 @@ impl Threads {
             strangers: BTreeMap::new(),
             programs_begun: 0,
             own,
-            handers: process::all().into_iter().filter(is_hander).collect(),
+            terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
+            are_terminals: true,
+            handers: Vec::new(),
+            namespaces: Namespaces::default(),
             cannot_look: false,
         })
     }
@@ -177,10 +184,14 @@ impl Threads {
 
     fn find_if_any_was_started(&mut self) -> Result<(), Keeping> {
         let started = self.started().ok_or(Keeping::Unseen)?;
-        let begun = self.domain.programs_begun();
-        if started == self.last_started && begun == self.programs_begun {
+        let (begun, are_terminals) = (self.domain.programs_begun(), self.has_terminals());
+        if started == self.last_started
+            && begun == self.programs_begun
+            && are_terminals == self.are_terminals
+        {
             return Ok(());
         }
+        self.are_terminals = are_terminals;
         if begun != self.programs_begun {
             self.strangers.clear();
         }
@@ -198,6 +209,25 @@ impl Threads {
         Some(last.to_vec())
     }
 
+    fn has_terminals(&self) -> bool {
+        let mut octet = [0];
+        let Some(Ok(1)) = self.terminals.as_ref().map(|file| file.read_at(&mut octet, 0)) else {
+            return true;
+        };
+        octet != *b"0"
+    }
+
+    /// The threads of the kernel that hand over what is on its way: what comes from networks, and what
+    /// was written to terminals (`tty_flip_buffer_push` leaves that to a queue of work).
+    fn find_handers(&self, all: &[pid_t]) -> Vec<pid_t> {
+        let is_hander = |thread: &&pid_t| {
+            // Its name says what it does, too, so that it changes.
+            let name = process::name_of(**thread);
+            name.starts_with("ksoftirqd/") || self.are_terminals && name.starts_with("kworker/u")
+        };
+        all.iter().filter(is_hander).copied().collect()
+    }
+
     fn find(&mut self) {
         let present = self.domain.present_programs();
         self.programs = present.into_iter().filter(|program| !program.is_free()).collect();
@@ -210,6 +240,7 @@ impl Threads {
         let agent = std::process::id().cast_signed();
         let candidates = members::Candidates::of(&self.domain);
         let all = process::all();
+        self.handers = self.find_handers(&all);
         let here: BTreeSet<pid_t> = all.iter().copied().collect();
         self.strangers.retain(|process, ()| here.contains(process));
         for process in all {
@@ -258,7 +289,14 @@ impl Threads {
                 }
             }
         }
+        let ours = self.known.iter().filter(|known| known.owner == Owner::Program);
+        self.namespaces.find(&ours.map(|known| known.process).collect());
         self.number();
+    }
+
+    /// After the second look: whether a timer of a kernel runs for a connection of a program.
+    pub(super) fn are_owed(&mut self) -> bool {
+        self.namespaces.are_owed()
     }
 
     fn number(&mut self) {
