@@ -50,9 +50,10 @@ impl Told {
             return Self::Nothing;
         }
         let Some(wait) = place() else { return Self::Untold };
-        settle(wait);
         // A handler may wait while the wait that it has interrupted is not over.
-        Self::In(wait, wait.stands())
+        let before = wait.stands();
+        settle(wait);
+        Self::In(wait, before)
     }
 
     /// To be told before each look at the clock: it then sleeps on [`Self::word`].
@@ -105,10 +106,10 @@ impl Drop for Told {
     }
 }
 
-/// Waits for a signal of the agent that is on its way.
+/// From now on the agent sends no signal; waits for the one that is on its way.
 #[inline(never)]
 fn settle(wait: &'static Wait) {
-    if !wait.is_signalled() {
+    if !wait.retract() {
         return;
     }
     let until = clock::host_now() + ON_ITS_WAY_MAX;

@@ -121,10 +121,18 @@ impl Wait {
 
     /// What it says now, to go on with after a wait in a signal handler that has interrupted this one.
     pub fn stands(&self) -> Standing {
-        Standing {
-            deadline: self.deadline.load(Ordering::Relaxed),
-            state: self.state.load(Ordering::Relaxed),
-        }
+        let state = match self.state.load(Ordering::Relaxed) {
+            // The other wait begins when the signal has come.
+            SIGNALLED => WOKEN,
+            state => state,
+        };
+        Standing { deadline: self.deadline.load(Ordering::Relaxed), state }
+    }
+
+    /// Says that the thread makes no native call any more that the owner could end: to be called
+    /// before anything else is said. Returns whether a signal is on its way, for which it has to wait.
+    pub fn retract(&self) -> bool {
+        !self.turn(CALLS, AWAKE) && self.is_signalled()
     }
 
     /// Says again what it said.
@@ -241,6 +249,11 @@ mod tests {
             ends(wait);
             assert!(wait.was_woken() && !wait.is_signalled() && !wait.signal_has_come());
         }
+        wait.begin(until, CALLS);
+        assert!(!wait.retract() && !wait.wake(CALLS), "it has said so before the owner");
+        wait.begin(until, CALLS);
+        assert!(wait.wake(CALLS) && wait.retract() && wait.is_signalled(), "the owner was first");
+        assert_eq!(wait.stands(), Standing { deadline: 5, state: WOKEN });
         wait.begin(until, SLEEPS);
         wait.is_not_signalled();
         assert!(wait.awaits().is_some() && wait.wake(SLEEPS) && !wait.is_signalled());

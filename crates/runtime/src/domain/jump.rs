@@ -179,14 +179,12 @@ impl Domain {
         dues.min()
     }
 
-    /// Lets those who sleep look at the clock again, after a change of a factor.
+    /// Lets those who sleep look at the clock again, after a change of a factor or of whose time it is.
     pub(super) fn wake_sleepers(&self) {
         if self.pace != Pace::Real {
-            let (waiters, _) = self.waiters(&self.present_programs());
-            waiters
-                .iter()
-                .filter(|waiter| waiter.how == SLEEPS)
-                .for_each(|waiter| _ = waiter.wake());
+            let programs = self.present_programs();
+            let waits = programs.iter().flat_map(|program| program.waits().present());
+            waits.filter(|wait| wait.wake(SLEEPS)).for_each(|wait| wake_all(wait.word()));
         }
     }
 
