@@ -15,8 +15,9 @@ cargo_test = PATH="$$PWD/.venv/bin:$$PATH" RUST_TEST_THREADS=$$((2 * $$(nproc)))
 	cargo test --locked --no-fail-fast $(CRATES)
 # The tests that `make test-aarch64` runs; empty: all of tests/exec.
 TESTS ?=
-# Which random calls `make fuzz-calls` makes: another seed, other calls.
+# Which random calls `make fuzz-calls` makes: another seed, other calls; and how time passes meanwhile.
 SEEDS ?= 1-1000
+PACE ?= real
 # What the bench compares native programs with; empty: `qcycle exec --`.
 BENCH_PREFIX ?=
 bench_prefix := $(if $(BENCH_PREFIX),--prefix '$(BENCH_PREFIX)')
@@ -73,8 +74,8 @@ check-aarch64: setup-aarch64 ## check that all compiles for boards with an AArch
 test-aarch64: setup-aarch64 ## run the guest programs on an emulated AArch64 board; TESTS=names
 	tools/aarch64.sh test $(TESTS)
 
-fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=1-1000
-	QCYCLE_FUZZ_SEEDS=$(SEEDS) cargo test --locked -p testbed --test main conformance::fuzz -- --ignored --nocapture
+fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=1-1000 PACE=real
+	QCYCLE_FUZZ_SEEDS=$(SEEDS) QCYCLE_PACE=$(PACE) cargo test --locked -p testbed --test main conformance::fuzz -- --ignored --nocapture
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \

@@ -34,6 +34,9 @@ pub enum Found {
 }
 
 impl Looked {
+    /// Descriptors that one takes.
+    pub const DESCRIPTORS: u64 = 2;
+
     /// # Errors
     /// That there is no such thread, no descriptors are left, or the kernel does not count how often a
     /// thread runs (`CONFIG_SCHED_INFO`).
@@ -52,7 +55,7 @@ impl Looked {
         let Some(state) = self.state() else { return Found::Gone };
         match state {
             'Z' | 'X' => Found::Gone,
-            'S' | 'D' if state == 'S' || self.waits_for_its_child() => {
+            'S' | 'I' | 'D' if state != 'D' || self.waits_for_its_child() => {
                 self.runs().map_or(Found::Gone, Found::Asleep)
             }
             _ => Found::Awake(state),

@@ -28,6 +28,7 @@
 //! - [`memory`]: what the arguments of a call point to
 //! - [`signal`]: SIGSYS and the signal that stands for it, as the kernel has them
 //! - [`told`]: what the agent of a clock that jumps is told of waits
+//! - [`word`]: futex words of the pages, and waiting on them
 //! - [`timespec`]: times as the kernel has them
 //! - [`arch`]: what depends on the processor: system calls, signal frame
 #![no_std]
@@ -52,6 +53,7 @@ mod told;
 mod trap;
 mod vdso;
 mod wait;
+mod word;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

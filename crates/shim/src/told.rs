@@ -3,72 +3,141 @@
 //!
 //! A sleep ends at the word of its place. A native call ends by a signal: the kernel has the call
 //! answer `EINTR`, or is about to make it, for the first time or again; in all of these cases it answers
-//! as if a freeze had cut it short, and the wait looks at the clock.
+//! as if a freeze had cut it short, and the wait looks at the clock. No other call may be ended by that
+//! signal: so a wait is not over, and does not begin, while one is on its way.
 
-use core::sync::atomic::AtomicU32;
-
-use vtime::ProgramTime;
-use vtime::waits::{CALLS, SLEEPS, Standing, Wait};
+use vtime::waits::{CALLS, SIGNALLED, SLEEPS, Standing, Wait};
+use vtime::{HostSpan, ProgramTime};
 
 use crate::arch::{self, SignalFrame, nr};
+use crate::clock;
 use crate::pages;
+use crate::word::{FROZEN, Word, wait_on};
 
-/// What a call of ours answers that a freeze has cut short: `ENOSYS`, of
-/// [`vtime::image::FROZEN_CALL`]. It has waited in vain.
-pub(crate) const FROZEN: isize = -38;
+/// Longest wait for a signal that is on its way: the agent may have ended before it sent it.
+const ON_ITS_WAY_MAX: HostSpan = HostSpan::from_ms(1000);
 
-/// A futex word of a page of ours, and the value that it had.
-#[derive(Clone, Copy)]
-pub(crate) struct Word(pub(crate) &'static AtomicU32, pub(crate) u32);
+/// The calls in which the image waits for programs.
+const THAT_WAIT: [i32; 13] = [
+    nr::PPOLL,
+    nr::PSELECT6,
+    nr::EPOLL_PWAIT,
+    nr::EPOLL_PWAIT2,
+    nr::FUTEX,
+    nr::FUTEX_WAITV,
+    nr::FUTEX_WAIT,
+    nr::SEMTIMEDOP,
+    nr::MQ_TIMEDSEND,
+    nr::MQ_TIMEDRECEIVE,
+    nr::RT_SIGTIMEDWAIT,
+    nr::IO_GETEVENTS,
+    nr::IO_PGETEVENTS,
+];
 
 /// A wait of this thread, from its begin to its end; nothing where the clock does not jump.
-pub(crate) struct Told(Option<(&'static Wait, Standing)>);
+pub(crate) enum Told {
+    /// The clock does not jump.
+    Nothing,
+    /// No place was free.
+    Untold,
+    In(&'static Wait, Standing),
+}
 
 impl Told {
+    #[inline(never)]
     pub(crate) fn new() -> Self {
+        if !pages::page().jumps() {
+            return Self::Nothing;
+        }
+        let Some(wait) = place() else { return Self::Untold };
         // A handler may wait while the wait that it has interrupted is not over.
-        Self(place().map(|wait| (wait, wait.stands())))
+        let before = wait.stands();
+        settle(wait);
+        Self::In(wait, before)
     }
 
     /// To be told before each look at the clock: it then sleeps on [`Self::word`].
-    pub(crate) fn sleeps(&self, deadline: ProgramTime) {
-        if let Some((wait, _)) = &self.0 {
-            wait.begin(deadline, SLEEPS);
-        }
+    pub(crate) fn sleeps(&mut self, deadline: ProgramTime) {
+        self.begin(deadline, SLEEPS);
     }
 
     /// Likewise: it then makes a native call.
-    pub(crate) fn calls(&self, deadline: ProgramTime) {
-        if let Some((wait, _)) = &self.0 {
-            wait.begin(deadline, CALLS);
+    pub(crate) fn calls(&mut self, deadline: ProgramTime) {
+        self.begin(deadline, CALLS);
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, deadline: ProgramTime, how: u32) {
+        match self {
+            Self::Nothing => return,
+            Self::Untold => *self = Self::new(),
+            // A handler has forked, and this is the child.
+            Self::In(wait, _) if wait.thread() != number() => {
+                *self = place().map_or(Self::Untold, |wait| Self::In(wait, Standing::AWAKE));
+            }
+            Self::In(..) => {}
+        }
+        if let Self::In(wait, _) = self {
+            settle(wait);
+            wait.begin(deadline, how);
         }
     }
 
+    /// Whether the agent does not know of this wait though it should.
+    pub(crate) const fn is_untold(&self) -> bool {
+        matches!(self, Self::Untold)
+    }
+
     pub(crate) fn word(&self) -> Option<Word> {
-        self.0.as_ref().map(|(wait, _)| Word(wait.word(), SLEEPS))
+        let Self::In(wait, _) = self else { return None };
+        Some(Word(wait.word(), SLEEPS))
     }
 }
 
 impl Drop for Told {
+    #[inline(never)]
     fn drop(&mut self) {
-        if let Some((wait, before)) = &self.0 {
+        if let Self::In(wait, before) = self
+            && wait.thread() == number()
+        {
+            settle(wait);
             wait.go_on(before);
         }
     }
 }
 
-fn place() -> Option<&'static Wait> {
-    if !pages::page().jumps() {
-        return None;
+/// From now on the agent sends no signal; waits for the one that is on its way.
+#[inline(never)]
+fn settle(wait: &'static Wait) {
+    if !wait.retract() {
+        return;
     }
-    // SAFETY: takes nothing.
-    let thread = unsafe { arch::syscall(nr::GETTID, [0; 6]) };
-    pages::waits().of(thread as u32)
+    let until = clock::host_now() + ON_ITS_WAY_MAX;
+    while wait.is_signalled() && clock::host_now() < until {
+        wait_on(Word(wait.word(), SIGNALLED), until);
+    }
+    wait.is_not_signalled();
 }
 
-/// The agent has woken this thread, which may be in a native call of the image.
+/// This thread as its process numbers it.
+fn number() -> u32 {
+    // SAFETY: takes nothing.
+    unsafe { arch::syscall(nr::GETTID, [0; 6]) as u32 }
+}
+
+#[inline(never)]
+fn place() -> Option<&'static Wait> {
+    pages::waits().of(number())
+}
+
+/// The agent wakes this thread, which may be in a native call of the image.
 pub(crate) fn woken(frame: &mut SignalFrame) {
-    if place().is_some_and(Wait::was_woken) {
-        frame.registers.cut_call_short(FROZEN);
+    if pages::page().jumps() && place().is_some_and(Wait::signal_has_come) {
+        frame.registers.cut_call_short(&THAT_WAIT, FROZEN);
     }
+}
+
+/// Whether a signal of the agent is on its way to this thread.
+pub(crate) fn is_signalled() -> bool {
+    pages::page().jumps() && place().is_some_and(Wait::is_signalled)
 }

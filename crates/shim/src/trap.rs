@@ -25,6 +25,9 @@ use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
 const SYS_SECCOMP: i32 = 1;
+/// `si_code` of a signal of which the kernel knows no more, and what stands there for who sent it.
+const SI_USER: i32 = 0;
+const NOBODY: u64 = 0;
 const EPERM: isize = -1;
 
 /// The handler that the launcher installs for SIGSYS, and the image for the signal that stands for it.
@@ -42,6 +45,9 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *mut SignalInfo, frame: *mu
     let data = detail.data as u16;
     match (detail.code, data) {
         (WAKE, _) => told::woken(frame),
+        // Where the program may have no more signals queued (RLIMIT_SIGPENDING), the kernel delivers this
+        // one without what was sent along. sigqueue(3)
+        (SI_USER, _) if detail.address == NOBODY && told::is_signalled() => told::woken(frame),
         (OPEN | CLOSE, _) => agent::set_dumpable(detail.code == OPEN),
         (SYS_SECCOMP, STOPPED | STOPPED_FOR_SIGNALS) => stopped(&detail, info, frame),
         (SYS_SECCOMP, STRICT) => delivery::end_strict_mode(),

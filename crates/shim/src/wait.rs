@@ -26,7 +26,8 @@ use crate::arch::{self, nr};
 use crate::clock;
 use crate::namespace::native_timespec;
 use crate::pages;
-use crate::told::{FROZEN, Told, Word};
+use crate::told::Told;
+use crate::word::{FROZEN, Word, wait_on, wait_restartably_on};
 
 /// Longest native wait. The agent reports a rate that grows, but cannot reach a thread that
 /// somebody else traces: that one notices after this at the latest.
@@ -42,6 +43,10 @@ const LOOK_NS_CROWDED: i64 = 200_000_000;
 /// hundredths of a processor, however many threads look.
 const PATIENCE: i64 = 50;
 
+/// Longest native wait of which the agent does not know: it keeps the clock from jumping, so it
+/// tries again to tell.
+const UNTOLD_NS_MAX: i64 = 200_000_000;
+
 /// A host time that never comes. A wait without any would not end at a signal handler with
 /// SA_RESTART, but a sleep does.
 const FOR_EVER: HostTime = HostTime::from_ns(i64::MAX);
@@ -52,9 +57,6 @@ pub(crate) const EINVAL: isize = -22;
 pub(crate) const ETIMEDOUT: isize = -110;
 /// Freezes in a row that may cut a call short that waits for no time.
 const IN_NO_TIME_MAX: u32 = 100;
-
-const FUTEX_WAIT_BITSET: usize = 9;
-const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline(pub(crate) ProgramTime);
@@ -200,7 +202,7 @@ impl Pace {
 /// Sleeps until the deadline. Returns 0, or [`EINTR`] after a signal handler has run.
 pub(crate) fn sleep(deadline: Deadline) -> isize {
     let mut pace = Pace::new();
-    let told = Told::new();
+    let mut told = Told::new();
     loop {
         told.sleeps(deadline.0);
         let ended = match step(deadline) {
@@ -210,6 +212,7 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
             }
             Step::Until(host, dilated) => match told.word() {
                 Some(word) => wait_on(word, host),
+                None if told.is_untold() => wait_on(dilated, host.min(soon())),
                 None => wait_on(dilated, host),
             },
             Step::Still(still) => {
@@ -299,12 +302,13 @@ impl<'c> Call<'c> {
 #[inline(never)]
 fn until_made(deadline: Deadline, after: AfterHandler, mut call: Call<'_>) -> Option<isize> {
     let mut pace = Pace::new();
-    let told = Told::new();
+    let mut told = Told::new();
     let mut cut_short = false;
     let mut in_no_time = 0;
     loop {
         told.calls(deadline.0);
         let longest_ns = if cut_short { 0 } else { pace.begin(deadline) };
+        let longest_ns = if told.is_untold() { longest_ns.min(UNTOLD_NS_MAX) } else { longest_ns };
         match call.make(longest_ns) {
             // Calls that wait for no time may enter the kernel's wait too (semtimedop(2)) and be cut
             // short there; one that the kernel does not have always says so.
@@ -329,43 +333,7 @@ fn until_made(deadline: Deadline, after: AfterHandler, mut call: Call<'_>) -> Op
     }
 }
 
-/// Waits on a futex word of the clock page until host time `until`.
-fn wait_on(Word(word, value): Word, until: HostTime) -> isize {
-    let until = native_timespec(until.as_ns());
-    let until = &raw const until as usize;
-    let word = word.as_ptr() as usize;
-    let args = [word, FUTEX_WAIT_BITSET, value as usize, until, 0, FUTEX_BITSET_MATCH_ANY];
-    // SAFETY: the word lies in the clock page; the kernel only reads it.
-    unsafe { arch::syscall(nr::FUTEX, args) }
-}
-
-/// As [`wait_on`], but handlers with SA_RESTART do not end it: so the kernel does it for the newer
-/// call, and for it only.
-fn wait_restartably_on(word: Word, until: HostTime) -> isize {
-    const ENOSYS: isize = -38;
-    const FUTEX_32: u32 = 2;
-    let awaited = Awaited {
-        value: u64::from(word.1),
-        address: word.0.as_ptr() as u64,
-        flags: FUTEX_32,
-        reserved: 0,
-    };
-    let time = native_timespec(until.as_ns());
-    let time = &raw const time as usize;
-    let args = [&raw const awaited as usize, 1, 0, time, clock::CLOCK_MONOTONIC, 0];
-    // SAFETY: the word lies in the clock page; the kernel only reads it.
-    match unsafe { arch::syscall(nr::FUTEX_WAITV, args) } {
-        // Linux before 5.16.
-        ENOSYS => wait_on(word, until),
-        result => result,
-    }
-}
-
-/// `struct futex_waitv`
-#[repr(C)]
-struct Awaited {
-    value: u64,
-    address: u64,
-    flags: u32,
-    reserved: u32,
+/// When to try again to tell of a wait.
+fn soon() -> HostTime {
+    clock::host_now() + HostSpan::from_ns(UNTOLD_NS_MAX)
 }

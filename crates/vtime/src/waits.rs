@@ -8,9 +8,11 @@
 //! whose time has come is woken once. Whatever a program writes there on purpose, it can only make
 //! the clock jump less far, or wake its own threads.
 //!
-//! The order of stores makes no wake-up be lost. The thread first clears `woken`, then reads the
-//! clock, then waits on the word or in a native call; the owner first changes the clock, then sets
-//! `woken`, and then wakes the word, or sends a signal that ends the native call.
+//! The order of stores makes no wake-up be lost. The thread first says for what it waits, then reads the
+//! clock, then waits on the word or in a native call; the owner first changes the clock, then says
+//! that it wakes, and then wakes the word, or sends a signal that ends the native call. A thread whose
+//! wait ends for another reason meanwhile waits for that signal ([`SIGNALLED`]): it would end some call
+//! of the program otherwise.
 
 use core::sync::atomic::{AtomicI64, AtomicU32, Ordering, fence};
 
@@ -18,7 +20,8 @@ use crate::image;
 use crate::time::ProgramTime;
 
 /// Threads of one program (with the processes that it has forked) that can say for what they wait. A
-/// wait beyond is not known to the owner, which then cannot jump.
+/// wait beyond is not known to the owner, which then cannot jump: it tries to find a place again and
+/// again, so that the owner sees by [`Waits::untold`] that there still is one.
 pub const WAITS: usize = 3_800;
 
 /// The place of one thread.
@@ -27,7 +30,7 @@ pub const WAITS: usize = 3_800;
 pub struct Wait {
     /// The thread as the kernel numbers it for the owner of the clock or for the program, 0: nobody.
     thread: AtomicU32,
-    /// Futex word: [`SLEEPS`], [`CALLS`], [`WOKEN`] or [`AWAKE`].
+    /// Futex word: [`SLEEPS`], [`CALLS`], [`WOKEN`], [`SIGNALLED`] or [`AWAKE`].
     state: AtomicU32,
     /// Time of the program until which it waits.
     deadline: AtomicI64,
@@ -40,6 +43,11 @@ pub struct Standing {
     state: u32,
 }
 
+impl Standing {
+    /// That it waits for nothing.
+    pub const AWAKE: Self = Self { deadline: 0, state: AWAKE };
+}
+
 /// Of [`Wait::state`]: it waits for nothing that the owner could end.
 pub const AWAKE: u32 = 0;
 /// It sleeps on the word.
@@ -48,6 +56,8 @@ pub const SLEEPS: u32 = 1;
 pub const CALLS: u32 = 2;
 /// The owner has told it to look at the clock again.
 pub const WOKEN: u32 = 3;
+/// The same by a signal, which has not come yet.
+pub const SIGNALLED: u32 = 4;
 
 /// The table. Nobody has a place in memory that is zero, so that only what is used takes memory.
 #[repr(C)]
@@ -55,7 +65,7 @@ pub const WOKEN: u32 = 3;
 pub struct Waits {
     /// Places from here on were never taken.
     taken: AtomicU32,
-    /// Waits that found no place.
+    /// Attempts to find a place that found none.
     untold: AtomicU32,
     places: [Wait; WAITS],
 }
@@ -89,7 +99,7 @@ impl Waits {
         &self.places[..taken.min(WAITS)]
     }
 
-    /// Waits so far that found no place.
+    /// Attempts so far to find a place that found none.
     pub fn untold(&self) -> u32 {
         self.untold.load(Ordering::Relaxed)
     }
@@ -111,10 +121,18 @@ impl Wait {
 
     /// What it says now, to go on with after a wait in a signal handler that has interrupted this one.
     pub fn stands(&self) -> Standing {
-        Standing {
-            deadline: self.deadline.load(Ordering::Relaxed),
-            state: self.state.load(Ordering::Relaxed),
-        }
+        let state = match self.state.load(Ordering::Relaxed) {
+            // The other wait begins when the signal has come.
+            SIGNALLED => WOKEN,
+            state => state,
+        };
+        Standing { deadline: self.deadline.load(Ordering::Relaxed), state }
+    }
+
+    /// Says that the thread makes no native call any more that the owner could end: to be called
+    /// before anything else is said. Returns whether a signal is on its way, for which it has to wait.
+    pub fn retract(&self) -> bool {
+        !self.turn(CALLS, AWAKE) && self.is_signalled()
     }
 
     /// Says again what it said.
@@ -144,8 +162,27 @@ impl Wait {
     /// `how`. Waking the word, or sending the signal, is the caller's work if this answers `true`.
     pub fn wake(&self, how: u32) -> bool {
         fence(Ordering::SeqCst);
-        let (yes, no) = (Ordering::AcqRel, Ordering::Relaxed);
-        self.state.compare_exchange(how, WOKEN, yes, no).is_ok()
+        self.turn(how, if how == CALLS { SIGNALLED } else { WOKEN })
+    }
+
+    /// Owner only: there is no signal, as it could not be sent, or the thread does not wait any more in
+    /// the native call for which it had said so.
+    pub fn is_not_signalled(&self) {
+        self.turn(SIGNALLED, WOKEN);
+    }
+
+    /// Whether a signal of the owner is on its way to the thread.
+    pub fn is_signalled(&self) -> bool {
+        self.state.load(Ordering::Acquire) == SIGNALLED
+    }
+
+    /// The signal has come. Returns whether it was on its way.
+    pub fn signal_has_come(&self) -> bool {
+        self.turn(SIGNALLED, WOKEN)
+    }
+
+    fn turn(&self, from: u32, to: u32) -> bool {
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Owner only: nobody has this place any more, if it is still that of this thread.
@@ -154,7 +191,7 @@ impl Wait {
         let _ = self.thread.compare_exchange(thread, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// The futex word to sleep on while it is [`SLEEPS`].
+    /// The futex word to sleep on while it is [`SLEEPS`], or [`SIGNALLED`].
     pub const fn word(&self) -> &AtomicU32 {
         &self.state
     }
@@ -198,6 +235,28 @@ mod tests {
         wait.end();
         assert_eq!((wait.awaits(), waits.present().len()), (None, 1));
         assert!(!core::ptr::eq(waits.of(8).unwrap(), wait));
+    }
+
+    #[test]
+    fn a_signal_is_on_its_way_until_it_has_come_or_is_not_sent() {
+        let waits = table();
+        let wait = waits.of(7).unwrap();
+        let until = ProgramTime::from_ns(5);
+        for ends in [|wait: &Wait| assert!(wait.signal_has_come()), Wait::is_not_signalled] {
+            wait.begin(until, CALLS);
+            assert!(!wait.signal_has_come() && wait.wake(CALLS) && wait.is_signalled());
+            assert_eq!((wait.awaits(), wait.was_woken()), (None, false));
+            ends(wait);
+            assert!(wait.was_woken() && !wait.is_signalled() && !wait.signal_has_come());
+        }
+        wait.begin(until, CALLS);
+        assert!(!wait.retract() && !wait.wake(CALLS), "it has said so before the owner");
+        wait.begin(until, CALLS);
+        assert!(wait.wake(CALLS) && wait.retract() && wait.is_signalled(), "the owner was first");
+        assert_eq!(wait.stands(), Standing { deadline: 5, state: WOKEN });
+        wait.begin(until, SLEEPS);
+        wait.is_not_signalled();
+        assert!(wait.awaits().is_some() && wait.wake(SLEEPS) && !wait.is_signalled());
     }
 
     #[test]

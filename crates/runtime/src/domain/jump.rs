@@ -145,7 +145,7 @@ pub struct Waiter {
 
 impl Waiter {
     /// Tells the thread to look at the clock. Returns whether a signal has to end the native call in
-    /// which it waits.
+    /// which it waits; it then waits for that signal, unless it learns that there is none.
     pub fn wake(&self) -> bool {
         let wait = self.wait();
         if !wait.wake(self.how) {
@@ -155,6 +155,11 @@ impl Waiter {
             wake_all(wait.word());
         }
         self.how != SLEEPS
+    }
+
+    /// The signal could not be sent, or the thread is not in the call for which it said so.
+    pub fn is_not_signalled(&self) {
+        self.wait().is_not_signalled();
     }
 
     /// Takes its place from a thread that is not there any more.
@@ -242,24 +247,35 @@ impl Domain {
         dues.min()
     }
 
-    /// Lets those who sleep look at the clock again, after a change of a factor.
+    /// Lets those who sleep look at the clock again, after a change of a factor or of whose time it is.
     pub(super) fn wake_sleepers(&self) {
         if self.pace != Pace::Real {
-            let (waiters, _) = self.waiters(&self.present_programs());
-            waiters
-                .iter()
-                .filter(|waiter| waiter.how == SLEEPS)
-                .for_each(|waiter| _ = waiter.wake());
+            let programs = self.present_programs();
+            let waits = programs.iter().flat_map(|program| program.waits().present());
+            waits.filter(|wait| wait.wake(SLEEPS)).for_each(|wait| wake_all(wait.word()));
         }
     }
 
-    /// The threads of programs that wait for a time of the domain, and whether some wait without saying
-    /// so, as their program has too many.
-    pub fn waiters(&self, programs: &[Arc<Program>]) -> (Vec<Waiter>, bool) {
-        let (mut waiters, mut untold) = (Vec::new(), false);
+    /// Takes their places from threads that are not there any more. Only while all threads that are
+    /// there are known, and none of them runs.
+    pub fn sweep(programs: &[Arc<Program>], is_there: impl Fn(&Program, u32) -> bool) {
+        for program in programs {
+            for wait in program.waits().present() {
+                let thread = wait.thread();
+                if thread != 0 && !is_there(program, thread) {
+                    wait.give_back(thread);
+                }
+            }
+        }
+    }
+
+    /// The threads of programs that wait for a time of the domain, and how often one so far has not found
+    /// a place to say so, as its program has too many.
+    pub fn waiters(&self, programs: &[Arc<Program>]) -> (Vec<Waiter>, u64) {
+        let (mut waiters, mut untold) = (Vec::new(), 0);
         for program in programs {
             let clock = program.own_clock();
-            untold |= program.waits().untold() > 0;
+            untold += u64::from(program.waits().untold());
             for (place, wait) in program.waits().present().iter().enumerate() {
                 let thread = wait.thread();
                 if let (1.., Some((deadline, how))) = (thread, wait.awaits())

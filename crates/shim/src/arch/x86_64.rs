@@ -120,9 +120,9 @@ impl Registers {
         self.rax = result as u64;
     }
 
-    /// Lets a call of the image that a signal has ended, or has come before, answer `result` instead.
-    /// Changes nothing elsewhere.
-    pub(crate) fn cut_call_short(&mut self, result: isize) {
+    /// Lets a call of the image that a signal has ended answer `result` instead, or one that it has come
+    /// before, if that is one of these. Changes nothing elsewhere.
+    pub(crate) fn cut_call_short(&mut self, calls: &[i32], result: isize) {
         const EINTR: isize = -4;
         let at = |address: u64| {
             let image = IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64 - LENGTH;
@@ -130,7 +130,7 @@ impl Registers {
             image.contains(&address)
                 && unsafe { *(address as *const [u8; LENGTH as usize]) } == CALL
         };
-        if at(self.rip) {
+        if at(self.rip) && calls.iter().any(|call| *call as u64 == self.number()) {
             self.rip += LENGTH;
             self.answer(result);
         } else if at(self.rip - LENGTH) && self.rax == EINTR as u64 {

@@ -18,8 +18,8 @@ use crate::signal::{
     self, Action, SA_NODEFER, SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SignalInfo,
 };
 use crate::timespec::Timespec;
-use crate::told::FROZEN;
 use crate::wait::{self, Deadline, EAGAIN, EINVAL};
+use crate::word::FROZEN;
 
 const SA_RESTART: u64 = 0x1000_0000;
 /// SIGKILL and SIGSTOP cannot be blocked.

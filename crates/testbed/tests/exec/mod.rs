@@ -22,6 +22,7 @@ mod outside;
 mod programs;
 mod real;
 mod sandboxes;
+mod skip;
 mod sockets;
 mod stamps;
 mod timer_storm;

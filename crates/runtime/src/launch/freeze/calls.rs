@@ -75,7 +75,8 @@ pub(super) fn waits_for_a_host_time(call: SyscallState) -> bool {
         && !(call.number == libc::SYS_futex && pages.contains(&call.args[0]))
 }
 
-fn is_by_image(call: SyscallState) -> bool {
+/// Whether the image has made this call, and not the program.
+pub(in crate::launch) fn is_by_image(call: SyscallState) -> bool {
     (IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64).contains(&call.address)
 }
 
@@ -94,14 +95,14 @@ pub(super) fn again(call: SyscallState, result: i64) -> Option<i64> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct SyscallState {
+pub(in crate::launch) struct SyscallState {
     pub(super) number: i64,
     pub(super) args: [u64; 6],
     pub(super) address: u64,
 }
 
 /// The call that a thread is in; `None` while it runs, or is gone.
-pub(super) fn call_of(thread: pid_t) -> Option<SyscallState> {
+pub(in crate::launch) fn call_of(thread: pid_t) -> Option<SyscallState> {
     parse_call(&process::text_of(thread, thread, "syscall")?)
 }
 

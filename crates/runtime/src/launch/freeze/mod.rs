@@ -15,7 +15,7 @@
 
 mod account;
 mod backend;
-mod calls;
+pub(super) mod calls;
 mod group;
 mod rewait;
 mod stop;

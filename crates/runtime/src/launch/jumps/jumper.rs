@@ -10,9 +10,11 @@ use vtime::image::WAKE;
 use vtime::{HostSpan, VirtualSpan, VirtualTime};
 
 use super::account::Account;
+use super::segments::Which;
 use super::threads::Threads;
 use super::{Outlook, Waits};
 use crate::domain::{Domain, Keeping, KernelTimers, Pace, Waiter, host_now};
+use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
 
 /// A jump takes as long as some tens of microseconds, so there is none over less.
@@ -60,7 +62,9 @@ impl Jumper {
         let own = Arc::clone(&shared);
         let (sender, begun) = std::sync::mpsc::channel();
         let run = move || {
-            let threads = Threads::new(Arc::clone(&own.domain));
+            let carries = !own.outlooks.is_empty();
+            let which = if carries { Which::WithinHosts } else { Which::All };
+            let threads = Threads::new(Arc::clone(&own.domain), which);
             let (threads, answer) = match threads {
                 Ok(threads) => (Some(threads), Ok(())),
                 Err(error) => (None, Err(error)),
@@ -141,6 +145,9 @@ impl Shared {
         let Some(outlooks) = self.look_out().filter(|_| domain.works().are_done()) else {
             return Turn::Kept(Keeping::Agent);
         };
+        if let Err(why) = threads.are_all() {
+            return Turn::Kept(why);
+        }
         let (waiters, untold) = domain.waiters(threads.programs());
         let due = domain.next_due();
         if !threads.have_slept() {
@@ -149,10 +156,11 @@ impl Shared {
         if self.look_out().as_ref() != Some(&outlooks) {
             return Turn::Kept(Keeping::Agent);
         }
-        if untold {
+        threads.sweep();
+        if threads.keep_untold(untold) {
             return Turn::Kept(Keeping::Untold);
         }
-        let owed = outlooks.iter().any(|waits| waits.for_kernels);
+        let owed = outlooks.iter().any(|waits| waits.for_kernels) || threads.are_owed();
         let now = domain.now();
         match next(&waiters, due, now) {
             Next::Overdue => {
@@ -207,19 +215,22 @@ fn wake(waiters: &[Waiter], threads: &Threads, now: VirtualTime) {
         match threads.thread(waiter.program.number, waiter.thread) {
             None => waiter.is_gone(),
             Some((process, thread)) => {
-                if waiter.wake() {
-                    end_call(process, thread);
+                // A handler may have jumped out of the wait, or the thread may be in one.
+                let is_elsewhere =
+                    || calls::call_of(thread).is_some_and(|call| !calls::is_by_image(call));
+                if waiter.wake() && (is_elsewhere() || !end_call(process, thread)) {
+                    waiter.is_not_signalled();
                 }
             }
         }
     }
 }
 
-/// Ends the native call in which a thread waits.
-fn end_call(process: pid_t, thread: pid_t) {
+/// Ends the native call in which a thread waits. Returns whether the signal is sent.
+fn end_call(process: pid_t, thread: pid_t) -> bool {
     // SAFETY: a structure of integers.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     (info.si_signo, info.si_code) = (libc::SIGSYS, WAKE);
     // Fails if it is gone.
-    let _ = queue(process, thread, libc::SIGSYS, &info);
+    queue(process, thread, libc::SIGSYS, &info).is_ok()
 }

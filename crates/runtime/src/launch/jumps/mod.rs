@@ -13,10 +13,12 @@
 //!
 //! - [`jumper`]: the thread, and its decisions
 //! - [`threads`]: the threads that must sleep
+//! - [`segments`]: what kernels still owe to connections of programs
 //! - [`account`]: what kept the clock from jumping, and for how long
 
 mod account;
 mod jumper;
+mod segments;
 mod threads;
 
 pub use jumper::Jumper;

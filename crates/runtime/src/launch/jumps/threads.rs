@@ -2,7 +2,9 @@
 //! the kernel that hand over what is on its way between them.
 //!
 //! Who they are is found out anew whenever the host has started a process or a thread: the kernel
-//! numbers these one after the other, and says which number was the last.
+//! numbers these one after the other, and says which number was the last. It does so before it
+//! shows the new one, so they are found out once more as soon as all that are known sleep: nobody is
+//! just starting one then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,9 +14,11 @@ use std::sync::Arc;
 
 use libc::pid_t;
 use os::at_rest::{Found, Looked};
-use os::process;
+use os::{fds, process};
+use vtime::{HostSpan, HostTime};
 
-use crate::domain::{Domain, Keeping, Program};
+use super::segments::{Namespaces, Which};
+use crate::domain::{Domain, Keeping, Program, host_now};
 use crate::launch::members;
 
 /// Whose a thread is.
@@ -40,6 +44,11 @@ pub(super) struct Threads {
     loadavg: File,
     /// What the kernel said of the last process it had started when these were found.
     last_started: Vec<u8>,
+    /// Nobody is missing among those that were found.
+    is_complete: bool,
+    /// They are complete, and places of those that have ended were not taken from them yet.
+    is_sweep_due: bool,
+    untold: Untold,
     programs: Vec<Arc<Program>>,
     known: Vec<Known>,
     by_number: BTreeMap<(u64, u32), usize>,
@@ -48,7 +57,11 @@ pub(super) struct Threads {
     programs_begun: u64,
     /// This thread, which looks.
     own: pid_t,
+    /// Whether there are terminals, and the threads of the kernel.
+    terminals: Option<File>,
+    are_terminals: bool,
     handers: Vec<pid_t>,
+    namespaces: Namespaces,
     cannot_look: bool,
     /// A program has begun whose process is not in it yet: it is still being put into virtual time.
     is_incomplete: bool,
@@ -56,22 +69,27 @@ pub(super) struct Threads {
 
 impl Threads {
     /// To be made on the thread that looks.
-    pub(super) fn new(domain: Arc<Domain>) -> io::Result<Self> {
+    pub(super) fn new(domain: Arc<Domain>, connections: Which) -> io::Result<Self> {
         let this = std::fs::read_link("/proc/thread-self")?;
         let own = this.file_name().and_then(|name| name.to_str()?.parse().ok());
         let own = own.ok_or(io::ErrorKind::InvalidData)?;
-        let is_hander = |thread: &pid_t| process::name_of(*thread).starts_with("ksoftirqd/");
         Ok(Self {
             domain,
             loadavg: File::open("/proc/loadavg")?,
             last_started: Vec::new(),
+            is_complete: false,
+            is_sweep_due: false,
+            untold: Untold::default(),
             programs: Vec::new(),
             known: Vec::new(),
             by_number: BTreeMap::new(),
             strangers: BTreeMap::new(),
             programs_begun: 0,
             own,
-            handers: process::all().into_iter().filter(is_hander).collect(),
+            terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
+            are_terminals: true,
+            handers: Vec::new(),
+            namespaces: Namespaces::new(connections),
             cannot_look: false,
             is_incomplete: false,
         })
@@ -100,7 +118,7 @@ impl Threads {
         if !self.known.iter().any(|known| known.owner == Owner::Program) {
             return Err(Keeping::NoDeadline);
         }
-        let mut at = 0;
+        let (mut at, mut has_ended) = (0, false);
         while let Some(known) = self.known.get_mut(at) {
             match known.look.look() {
                 Found::Asleep(runs) => known.runs = runs,
@@ -113,13 +131,54 @@ impl Threads {
                 }
                 Found::Gone => {
                     self.known.swap_remove(at);
-                    self.number();
+                    has_ended = true;
                     continue;
                 }
             }
             at += 1;
         }
+        if has_ended {
+            self.number();
+            // Its end may be about to wake its parent.
+            return Err(Keeping::Program);
+        }
         Ok(())
+    }
+
+    /// After the first look: whether those that sleep are all there are.
+    pub(super) fn are_all(&mut self) -> Result<(), Keeping> {
+        if self.is_complete {
+            return if self.are_distinct() { Ok(()) } else { Err(Keeping::Untold) };
+        }
+        let started = self.started();
+        if started.as_ref() == Some(&self.last_started)
+            && self.domain.programs_begun() == self.programs_begun
+        {
+            self.find();
+            (self.is_complete, self.is_sweep_due) = (true, true);
+        }
+        Err(Keeping::Program)
+    }
+
+    /// Threads of a program in several namespaces may have the same number, so that they
+    /// have one place for all.
+    fn are_distinct(&self) -> bool {
+        self.known.iter().filter(|known| known.numbered.is_some()).count() == self.by_number.len()
+    }
+
+    /// After the second look: frees the places of those that have ended.
+    pub(super) fn sweep(&mut self) {
+        if std::mem::take(&mut self.is_sweep_due) {
+            let number = |program: &Program, thread| (program.number, thread);
+            Domain::sweep(&self.programs, |program, thread| {
+                self.by_number.contains_key(&number(program, thread))
+            });
+        }
+    }
+
+    /// Whether threads wait without saying so, who have not found a place so often until now.
+    pub(super) fn keep_untold(&mut self, attempts: u64) -> bool {
+        self.untold.is_going_on(attempts, host_now())
     }
 
     /// The second one: whether all have slept all the time since, and none was started.
@@ -130,14 +189,20 @@ impl Threads {
 
     fn find_if_any_was_started(&mut self) -> Result<(), Keeping> {
         let started = self.started().ok_or(Keeping::Unseen)?;
-        let begun = self.domain.programs_begun();
-        if started == self.last_started && begun == self.programs_begun && !self.is_incomplete {
+        let (begun, are_terminals) = (self.domain.programs_begun(), self.has_terminals());
+        if started == self.last_started
+            && begun == self.programs_begun
+            && are_terminals == self.are_terminals
+            && !self.is_incomplete
+        {
             return Ok(());
         }
+        self.are_terminals = are_terminals;
         if begun != self.programs_begun {
             self.strangers.clear();
         }
         (self.last_started, self.programs_begun) = (started, begun);
+        self.is_complete = false;
         self.find();
         Ok(())
     }
@@ -150,6 +215,25 @@ impl Threads {
         Some(last.to_vec())
     }
 
+    fn has_terminals(&self) -> bool {
+        let mut octet = [0];
+        let Some(Ok(1)) = self.terminals.as_ref().map(|file| file.read_at(&mut octet, 0)) else {
+            return true;
+        };
+        octet != *b"0"
+    }
+
+    /// The threads of the kernel that hand over what is on its way: what comes from networks, and what
+    /// was written to terminals (`tty_flip_buffer_push` leaves that to a queue of work).
+    fn find_handers(&self, all: &[pid_t]) -> Vec<pid_t> {
+        let is_hander = |thread: &&pid_t| {
+            // Its name says what it does, too, so that it changes.
+            let name = process::name_of(**thread);
+            name.starts_with("ksoftirqd/") || self.are_terminals && name.starts_with("kworker/u")
+        };
+        all.iter().filter(is_hander).copied().collect()
+    }
+
     fn find(&mut self) {
         let present = self.domain.present_programs();
         self.programs = present.into_iter().filter(|program| !program.is_free()).collect();
@@ -157,9 +241,12 @@ impl Threads {
         let mut before: BTreeMap<pid_t, Known> =
             self.known.drain(..).map(|known| (known.look.thread(), known)).collect();
         self.cannot_look = false;
+        // The agent needs descriptors for programs too.
+        let mut fds_left = fds::limit() / 2;
         let agent = std::process::id().cast_signed();
         let candidates = members::Candidates::of(&self.domain);
         let all = process::all();
+        self.handers = self.find_handers(&all);
         let here: BTreeSet<pid_t> = all.iter().copied().collect();
         self.strangers.retain(|process, ()| here.contains(process));
         for process in all {
@@ -188,6 +275,7 @@ impl Threads {
                 });
                 let known = match same {
                     Some(known) => Ok(known),
+                    None if fds_left < Looked::DESCRIPTORS => Err(io::ErrorKind::Other.into()),
                     None => Looked::open(process, thread).map(|look| Known {
                         look,
                         owner: if program.is_some() { Owner::Program } else { Owner::Agent },
@@ -197,13 +285,18 @@ impl Threads {
                     }),
                 };
                 match known {
-                    Ok(known) => self.known.push(known),
+                    Ok(known) => {
+                        fds_left = fds_left.saturating_sub(Looked::DESCRIPTORS);
+                        self.known.push(known);
+                    }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     Err(_) => self.cannot_look = true,
                 }
             }
         }
+        let ours = self.known.iter().filter(|known| known.owner == Owner::Program);
+        self.namespaces.find(&ours.map(|known| known.process).collect());
         self.is_incomplete = self.programs.iter().any(|program| self.is_awaited(program.process));
         self.number();
     }
@@ -215,10 +308,35 @@ impl Threads {
             && process::state_of(process).is_some_and(|state| !matches!(state, 'Z' | 'X'))
     }
 
+    /// After the second look: whether a timer of a kernel runs for a connection of a program.
+    pub(super) fn are_owed(&mut self) -> bool {
+        self.namespaces.are_owed()
+    }
+
     fn number(&mut self) {
         let numbered = self.known.iter().enumerate();
         self.by_number =
             numbered.filter_map(|(place, known)| Some((known.numbered?, place))).collect();
+    }
+}
+
+/// Threads that wait without a place try to find one several times a second.
+#[derive(Debug, Default)]
+struct Untold {
+    attempts: u64,
+    /// When the last one was seen.
+    seen: Option<HostTime>,
+}
+
+impl Untold {
+    /// So long after the last attempt nobody waits without a place who sleeps.
+    const LASTS: HostSpan = HostSpan::from_ms(1000);
+
+    fn is_going_on(&mut self, attempts: u64, now: HostTime) -> bool {
+        if attempts != self.attempts {
+            (self.attempts, self.seen) = (attempts, Some(now));
+        }
+        self.seen.is_some_and(|seen| now - seen < Self::LASTS)
     }
 }
 
@@ -239,4 +357,20 @@ fn own_number(thread: pid_t) -> u32 {
     let numbers =
         process::field(&status, "NSpid").and_then(|numbers| numbers.split_whitespace().last());
     numbers.and_then(|number| number.parse().ok()).unwrap_or(thread.cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_without_a_place_are_over_when_nobody_has_tried_for_long() {
+        let at = HostTime::from_ns;
+        let mut untold = Untold::default();
+        assert!(!untold.is_going_on(0, at(5)), "there never was one");
+        assert!(untold.is_going_on(3, at(10)));
+        assert!(untold.is_going_on(3, at(9)) && untold.is_going_on(3, at(1_000_000_009)));
+        assert!(!untold.is_going_on(3, at(1_000_000_010)));
+        assert!(untold.is_going_on(4, at(2_000_000_000)));
+    }
 }

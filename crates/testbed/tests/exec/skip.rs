@@ -1,0 +1,161 @@
+//! A clock that jumps over idle time: no wait is early, none is lost, no timeout passes while an answer is
+//! on its way, and no wake-up of one wait is noticed by another call. Waits last days, so a test ends at
+//! all only if the clock jumps; how long it takes, no test asks.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use runtime::agent::protocol::Call;
+
+use crate::common::guests::{In, Link, Running, c, qcycle, run, sleep_ms};
+use crate::common::machine::alone;
+
+/// What a guest says in which nothing was wrong.
+const DONE: &str = "done\n";
+
+fn skipping(options: &[&str], link: Link, arguments: &[&str]) -> Command {
+    let mut command = qcycle(&["exec", "--pace", "skip"]);
+    command.args(options).arg("--").arg(c("skip", link)).args(arguments);
+    command
+}
+
+#[track_caller]
+fn goes_well(command: &mut Command, expected: &str) {
+    let printed = run(command);
+    assert_eq!((printed.out.as_str(), printed.end), (expected, 0), "{}", printed.err);
+}
+
+/// As many programs that never wait as there are processors.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start() -> Self {
+        let spin = |_| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]).stdout(Stdio::null()).spawn().unwrap()
+        };
+        Self((0..std::thread::available_parallelism().unwrap().get()).map(spin).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_day_passes_at_once_in_each_call_that_waits() {
+    for link in [Link::Dynamic, Link::Static] {
+        goes_well(&mut skipping(&[], link, &["all"]), DONE);
+    }
+    goes_well(&mut skipping(&["--tdf", "0.5"], Link::Dynamic, &["all"]), DONE);
+}
+
+#[test]
+fn threads_and_children_wake_up_when_it_is_their_turn() {
+    goes_well(&mut skipping(&[], Link::Dynamic, &["threads"]), DONE);
+    goes_well(&mut skipping(&[], Link::Dynamic, &["children"]), "done\ndone\n");
+}
+
+#[test]
+fn who_ends_in_a_wait_or_jumps_out_of_one_leaves_nothing_behind() {
+    for link in [Link::Dynamic, Link::Static] {
+        goes_well(&mut skipping(&[], link, &["ends"]), DONE);
+        goes_well(&mut skipping(&[], link, &["jumps-out"]), DONE);
+    }
+}
+
+#[test]
+fn waits_that_end_by_themselves_meet_no_signal_that_wakes() {
+    for link in [Link::Dynamic, Link::Static] {
+        goes_well(&mut skipping(&[], link, &["short"]), DONE);
+    }
+}
+
+#[test]
+fn a_program_that_may_queue_no_signals_is_woken_too() {
+    goes_well(&mut skipping(&[], Link::Dynamic, &["no-signals"]), DONE);
+}
+
+#[test]
+fn a_program_may_have_had_any_number_of_threads() {
+    goes_well(&mut skipping(&[], Link::Dynamic, &["many"]), DONE);
+}
+
+/// Beside busy loops whoever is to answer waits for a processor most of the time.
+#[test]
+fn no_timeout_passes_while_an_answer_is_on_its_way() {
+    alone();
+    let ways = [("pipe", "3000"), ("unix", "3000"), ("eventfd", "3000"), ("terminal", "2000")];
+    for (way, rounds) in ways.into_iter().chain([("tcp", "30")]) {
+        goes_well(&mut skipping(&[], Link::Dynamic, &["ask", way, rounds]), DONE);
+        let _busy = Busy::start();
+        let fewer = (rounds.parse::<u32>().unwrap() / 10).max(10).to_string();
+        goes_well(&mut skipping(&[], Link::Dynamic, &["ask", way, &fewer]), DONE);
+    }
+}
+
+fn start(name: &str, tdf: &'static str, what: &str) -> Running {
+    let options = ["--freeze", "off", "--pace", "skip"];
+    Running::frozen(&options, In::Virtual(tdf), name, &c("skip", Link::Dynamic), &[what]).ready()
+}
+
+#[test]
+fn holds_and_other_rates_in_between_make_no_wait_early_or_long() {
+    let guest = start("skip-held", "1", "minutes");
+    for tdf in ["4", "0.5", "100", "1"] {
+        guest.ask(Call::Hold);
+        guest.ask(Call::Dilate { tdf: tdf.into() });
+        sleep_ms(10);
+        guest.ask(Call::Release);
+    }
+    let printed = guest.finish();
+    assert_eq!((printed.out.as_str(), printed.end), (DONE, 0));
+}
+
+fn shell(name: &str, tdf: &'static str, script: &str) -> Running {
+    let options = ["--freeze", "off", "--pace", "skip"];
+    Running::frozen(&options, In::Virtual(tdf), name, Path::new("/bin/sh"), &["-c", script])
+}
+
+/// A stopped program is not idle: its time goes on as the host's does, and it jumps again afterwards.
+#[test]
+fn a_program_that_is_stopped_keeps_the_clock() {
+    let script = "echo $$; sleep 86400 & kill -STOP $$; wait; echo done";
+    let mut guest = shell("skip-stopped", "1", script);
+    let process: i32 = guest.line().parse().unwrap();
+    while os::process::state_of(process) != Some('T') {
+        sleep_ms(5);
+    }
+    let now_s = |guest: &Running| guest.ask(Call::Status).unwrap().clock.virtual_ns / 1_000_000_000;
+    sleep_ms(100);
+    let before = now_s(&guest);
+    sleep_ms(300);
+    assert!(now_s(&guest) - before < 3600, "it has jumped");
+    os::signals::send(process.cast_unsigned(), libc::SIGCONT);
+    let printed = guest.finish();
+    assert_eq!((printed.out.as_str(), printed.end), (DONE, 0));
+}
+
+#[test]
+fn who_is_detached_goes_on_with_the_host() {
+    for held in [true, false] {
+        let name = format!("skip-detached-{held}");
+        let mut guest = shell(&name, "100", "echo ready; read line; sleep 1; echo done").ready();
+        if held {
+            guest.ask(Call::Hold);
+            guest.say("go");
+            sleep_ms(50);
+        }
+        guest.ask(Call::Detach);
+        if !held {
+            guest.say("go");
+        }
+        let printed = guest.finish();
+        assert_eq!((printed.out.as_str(), printed.end), (DONE, 0));
+    }
+}
