@@ -13,7 +13,7 @@ use vtime::{HostSpan, VirtualSpan, VirtualTime};
 use super::Outlook;
 use super::kept::{Account, Keeping, Kept};
 use super::threads::Threads;
-use crate::domain::{Domain, Pace, Waiter, host_now};
+use crate::domain::{Domain, Pace, host_now};
 use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
 
@@ -129,9 +129,10 @@ impl Shared {
         if !domain.runs() {
             return Turn::Still;
         }
-        if let Err(why) = threads.sleep() {
-            return Turn::Kept(why);
-        }
+        let rest = match threads.rest() {
+            Ok(rest) => rest,
+            Err(why) => return Turn::Kept(why),
+        };
         let quiet = || self.outlooks.iter().all(|outlook| outlook.is_quiet());
         if !domain.works().are_done() || !quiet() {
             return Turn::Kept(Keeping::Agent);
@@ -139,9 +140,9 @@ impl Shared {
         if let Err(why) = threads.are_all() {
             return Turn::Kept(why);
         }
-        let (waiters, untold) = domain.waiters(threads.programs());
+        let (first, untold) = Domain::first_awaited(threads.programs());
         let due = domain.next_due();
-        if !threads.have_slept() || !quiet() {
+        if !threads.have_rested(rest) || !quiet() {
             return Turn::Kept(Keeping::Program);
         }
         threads.sweep();
@@ -149,9 +150,9 @@ impl Shared {
             return Turn::Kept(Keeping::Untold);
         }
         let now = domain.now();
-        match next(&waiters, due, now) {
+        match next(first, due, now) {
             Next::Overdue => {
-                wake(&waiters, threads, now);
+                wake(threads, now);
                 Turn::Woke
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
@@ -164,7 +165,7 @@ impl Shared {
             Next::At(when) => match domain.jump(when) {
                 None => Turn::Still,
                 Some(_) => {
-                    wake(&waiters, threads, domain.now());
+                    wake(threads, domain.now());
                     Turn::Jumped
                 }
             },
@@ -183,8 +184,7 @@ enum Next {
     None,
 }
 
-fn next(waiters: &[Waiter], due: Option<VirtualTime>, now: VirtualTime) -> Next {
-    let first = waiters.iter().map(|waiter| waiter.until).min();
+fn next(first: Option<VirtualTime>, due: Option<VirtualTime>, now: VirtualTime) -> Next {
     match (first, due) {
         (Some(first), _) if first <= now => Next::Overdue,
         (_, Some(due)) if due <= now => Next::Agent,
@@ -195,8 +195,8 @@ fn next(waiters: &[Waiter], due: Option<VirtualTime>, now: VirtualTime) -> Next 
 }
 
 /// Wakes those whose time has come.
-fn wake(waiters: &[Waiter], threads: &Threads, now: VirtualTime) {
-    for waiter in waiters.iter().filter(|waiter| waiter.until <= now) {
+fn wake(threads: &Threads, now: VirtualTime) {
+    for waiter in Domain::overdue(threads.programs(), now) {
         match threads.thread(waiter.program.number, waiter.thread) {
             None => waiter.is_gone(),
             Some((process, thread)) => {
