@@ -6,12 +6,14 @@
 //! as if a freeze had cut it short, and the wait looks at the clock. No other call may be ended by that
 //! signal: so a wait is not over, and does not begin, while one is on its way.
 
+use vtime::image::WAKE;
 use vtime::waits::{CALLS, SIGNALLED, SLEEPS, Standing, Wait};
 use vtime::{HostSpan, ProgramTime};
 
 use crate::arch::{self, SignalFrame, nr};
 use crate::clock;
 use crate::pages;
+use crate::signal::SignalInfo;
 use crate::word::{FROZEN, Word, wait_on};
 
 /// Longest wait for a signal that is on its way: the agent may have ended before it sent it.
@@ -132,12 +134,22 @@ fn place() -> Option<&'static Wait> {
 
 /// The agent wakes this thread, which may be in a native call of the image.
 pub(crate) fn woken(frame: &mut SignalFrame) {
-    if pages::page().jumps() && place().is_some_and(Wait::signal_has_come) {
+    if signal_has_come() {
         frame.registers.cut_call_short(&THAT_WAIT, FROZEN);
     }
 }
 
-/// Whether a signal of the agent is on its way to this thread.
-pub(crate) fn is_signalled() -> bool {
-    pages::page().jumps() && place().is_some_and(Wait::is_signalled)
+/// The signal of the agent has come. Returns whether it was on its way.
+pub(crate) fn signal_has_come() -> bool {
+    pages::page().jumps() && place().is_some_and(Wait::signal_has_come)
+}
+
+/// Whether a SIGSYS is the one by which the agent wakes this thread. Where the program may have no more
+/// signals queued (RLIMIT_SIGPENDING), the kernel delivers it without what was sent along. sigqueue(3)
+pub(crate) fn is_wake(info: &SignalInfo) -> bool {
+    /// `si_code` of a signal of which the kernel knows no more, and what stands there for who sent it.
+    const SI_USER: i32 = 0;
+    const NOBODY: u64 = 0;
+    let is_signalled = || pages::page().jumps() && place().is_some_and(Wait::is_signalled);
+    info.code == WAKE || info.code == SI_USER && info.address == NOBODY && is_signalled()
 }

@@ -3,7 +3,7 @@
 //! The handler runs on the stack of the program, or its alternate one, and leaves no state
 //! behind: a program may jump out of a signal handler that has interrupted it.
 
-use vtime::image::{CLOSE, Kind, OPEN, STOPPED, STOPPED_FOR_SIGNALS, STRICT, VERDICT, WAKE};
+use vtime::image::{CLOSE, Kind, OPEN, STOPPED, STOPPED_FOR_SIGNALS, STRICT, VERDICT};
 use vtime::masks::SIGSYS;
 
 use crate::agent;
@@ -25,9 +25,6 @@ use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
 const SYS_SECCOMP: i32 = 1;
-/// `si_code` of a signal of which the kernel knows no more, and what stands there for who sent it.
-const SI_USER: i32 = 0;
-const NOBODY: u64 = 0;
 const EPERM: isize = -1;
 
 /// The handler that the launcher installs for SIGSYS, and the image for the signal that stands for it.
@@ -44,10 +41,7 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *mut SignalInfo, frame: *mu
     }
     let data = detail.data as u16;
     match (detail.code, data) {
-        (WAKE, _) => told::woken(frame),
-        // Where the program may have no more signals queued (RLIMIT_SIGPENDING), the kernel delivers this
-        // one without what was sent along. sigqueue(3)
-        (SI_USER, _) if detail.address == NOBODY && told::is_signalled() => told::woken(frame),
+        _ if told::is_wake(&detail) => told::woken(frame),
         (OPEN | CLOSE, _) => agent::set_dumpable(detail.code == OPEN),
         (SYS_SECCOMP, STOPPED | STOPPED_FOR_SIGNALS) => stopped(&detail, info, frame),
         (SYS_SECCOMP, STRICT) => delivery::end_strict_mode(),

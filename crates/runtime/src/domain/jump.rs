@@ -129,7 +129,7 @@ impl Drop for Work {
     }
 }
 
-/// A thread of a program that waits for a time.
+/// A thread of a program whose wait is over.
 #[derive(Clone, Debug)]
 pub struct Waiter {
     pub program: Arc<Program>,
@@ -137,8 +137,6 @@ pub struct Waiter {
     place: usize,
     /// The thread as the program numbers it.
     pub thread: u32,
-    /// When its wait is over.
-    pub until: VirtualTime,
     /// [`SLEEPS`] or [`vtime::waits::CALLS`].
     how: u32,
 }
@@ -269,23 +267,39 @@ impl Domain {
         }
     }
 
-    /// The threads of programs that wait for a time of the domain, and how often one so far has not found
-    /// a place to say so, as its program has too many.
-    pub fn waiters(&self, programs: &[Arc<Program>]) -> (Vec<Waiter>, u64) {
-        let (mut waiters, mut untold) = (Vec::new(), 0);
+    /// The first time of the domain for which a thread of these programs waits, and how often one so far
+    /// has not found a place to say so, as its program has too many.
+    pub fn first_awaited(programs: &[Arc<Program>]) -> (Option<VirtualTime>, u64) {
+        let (mut first, mut untold) = (None, 0);
         for program in programs {
-            let clock = program.own_clock();
-            untold += u64::from(program.waits().untold());
+            let waits = program.waits();
+            untold += u64::from(waits.untold());
+            let deadlines = waits.present().iter().filter(|wait| wait.thread() != 0);
+            // Its time goes forward with that of the domain, so the order is the same.
+            let deadline = deadlines.filter_map(Wait::awaits).map(|(deadline, _)| deadline).min();
+            let until = deadline.and_then(|deadline| program.own_clock().reaches(deadline));
+            first = [first, until].into_iter().flatten().min();
+        }
+        (first, untold)
+    }
+
+    /// The threads of these programs whose wait is over at a time of the domain.
+    pub fn overdue(programs: &[Arc<Program>], now: VirtualTime) -> Vec<Waiter> {
+        let mut waiters = Vec::new();
+        for program in programs {
+            let mut clock = None;
             for (place, wait) in program.waits().present().iter().enumerate() {
                 let thread = wait.thread();
                 if let (1.., Some((deadline, how))) = (thread, wait.awaits())
-                    && let Some(until) = clock.reaches(deadline)
+                    && let Some(until) =
+                        clock.get_or_insert_with(|| program.own_clock()).reaches(deadline)
+                    && until <= now
                 {
                     let program = Arc::clone(program);
-                    waiters.push(Waiter { program, place, thread, until, how });
+                    waiters.push(Waiter { program, place, thread, how });
                 }
             }
         }
-        (waiters, untold)
+        waiters
     }
 }

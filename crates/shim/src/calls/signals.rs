@@ -18,6 +18,7 @@ use crate::signal::{
     self, Action, SA_NODEFER, SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SignalInfo,
 };
 use crate::timespec::Timespec;
+use crate::told;
 use crate::wait::{self, Deadline, EAGAIN, EINVAL};
 use crate::word::FROZEN;
 
@@ -80,6 +81,10 @@ fn take(set: usize, info: usize, timeout: usize, size: usize) -> isize {
     }
     // SAFETY: the kernel has filled it, and any octets are valid.
     let mut info_buffer = unsafe { info_buffer.assume_init() };
+    if signal == SIGSYS as isize && told::is_wake(&info_buffer.info) {
+        told::signal_has_come();
+        return FROZEN;
+    }
     let signal = if signal == STAND_IN as isize {
         pending::restore(&mut info_buffer.info) as isize
     } else {

@@ -13,7 +13,7 @@ use super::account::Account;
 use super::segments::Which;
 use super::threads::Threads;
 use super::{Outlook, Waits};
-use crate::domain::{Domain, Keeping, KernelTimers, Pace, Waiter, host_now};
+use crate::domain::{Domain, Keeping, KernelTimers, Pace, host_now};
 use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
 
@@ -139,18 +139,19 @@ impl Shared {
         if !domain.runs() {
             return Turn::Still;
         }
-        if let Err(why) = threads.sleep() {
-            return Turn::Kept(why);
-        }
+        let rest = match threads.rest() {
+            Ok(rest) => rest,
+            Err(why) => return Turn::Kept(why),
+        };
         let Some(outlooks) = self.look_out().filter(|_| domain.works().are_done()) else {
             return Turn::Kept(Keeping::Agent);
         };
         if let Err(why) = threads.are_all() {
             return Turn::Kept(why);
         }
-        let (waiters, untold) = domain.waiters(threads.programs());
+        let (first, untold) = Domain::first_awaited(threads.programs());
         let due = domain.next_due();
-        if !threads.have_slept() {
+        if !threads.have_rested(rest) {
             return Turn::Kept(Keeping::Program);
         }
         if self.look_out().as_ref() != Some(&outlooks) {
@@ -162,9 +163,9 @@ impl Shared {
         }
         let owed = outlooks.iter().any(|waits| waits.for_kernels) || threads.are_owed();
         let now = domain.now();
-        match next(&waiters, due, now) {
+        match next(first, due, now) {
             Next::Overdue => {
-                wake(&waiters, threads, now);
+                wake(threads, now);
                 Turn::Woke
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
@@ -179,7 +180,7 @@ impl Shared {
                     if owed {
                         domain.note_late_kernels(far);
                     }
-                    wake(&waiters, threads, domain.now());
+                    wake(threads, domain.now());
                     Turn::Jumped
                 }
             },
@@ -198,8 +199,7 @@ enum Next {
     None,
 }
 
-fn next(waiters: &[Waiter], due: Option<VirtualTime>, now: VirtualTime) -> Next {
-    let first = waiters.iter().map(|waiter| waiter.until).min();
+fn next(first: Option<VirtualTime>, due: Option<VirtualTime>, now: VirtualTime) -> Next {
     match (first, due) {
         (Some(first), _) if first <= now => Next::Overdue,
         (_, Some(due)) if due <= now => Next::Agent,
@@ -210,8 +210,8 @@ fn next(waiters: &[Waiter], due: Option<VirtualTime>, now: VirtualTime) -> Next 
 }
 
 /// Wakes those whose time has come.
-fn wake(waiters: &[Waiter], threads: &Threads, now: VirtualTime) {
-    for waiter in waiters.iter().filter(|waiter| waiter.until <= now) {
+fn wake(threads: &Threads, now: VirtualTime) {
+    for waiter in Domain::overdue(threads.programs(), now) {
         match threads.thread(waiter.program.number, waiter.thread) {
             None => waiter.is_gone(),
             Some((process, thread)) => {
