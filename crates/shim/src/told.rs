@@ -134,14 +134,21 @@ fn place() -> Option<&'static Wait> {
 
 /// The agent wakes this thread, which may be in a native call of the image.
 pub(crate) fn woken(frame: &mut SignalFrame) {
-    if signal_has_come() {
-        frame.registers.cut_call_short(&THAT_WAIT, FROZEN);
+    if let Some(wait) = signalled() {
+        wait.signal_has_come(frame.registers.cut_call_short(&THAT_WAIT, FROZEN));
     }
 }
 
-/// The signal of the agent has come. Returns whether it was on its way.
-pub(crate) fn signal_has_come() -> bool {
-    pages::page().jumps() && place().is_some_and(Wait::signal_has_come)
+/// The place of this thread, if a signal of the agent is on its way to it.
+fn signalled() -> Option<&'static Wait> {
+    if pages::page().jumps() { place().filter(|wait| wait.is_signalled()) } else { None }
+}
+
+/// The signal of the agent has come as what a native call has waited for.
+pub(crate) fn signal_was_awaited() {
+    if let Some(wait) = signalled() {
+        wait.signal_has_come(true);
+    }
 }
 
 /// Whether a SIGSYS is the one by which the agent wakes this thread. Where the program may have no more
@@ -150,6 +157,5 @@ pub(crate) fn is_wake(info: &SignalInfo) -> bool {
     /// `si_code` of a signal of which the kernel knows no more, and what stands there for who sent it.
     const SI_USER: i32 = 0;
     const NOBODY: u64 = 0;
-    let is_signalled = || pages::page().jumps() && place().is_some_and(Wait::is_signalled);
-    info.code == WAKE || info.code == SI_USER && info.address == NOBODY && is_signalled()
+    info.code == WAKE || info.code == SI_USER && info.address == NOBODY && signalled().is_some()
 }

@@ -176,9 +176,11 @@ impl Wait {
         self.state.load(Ordering::Acquire) == SIGNALLED
     }
 
-    /// The signal has come. Returns whether it was on its way.
-    pub fn signal_has_come(&self) -> bool {
-        self.turn(SIGNALLED, WOKEN)
+    /// The signal has come, and has `cut` a native call short: the thread looks at the clock next. If not,
+    /// it may only now be about to make the call, with a clock of before: so it waits as it did, and
+    /// the owner tells it again when it sleeps. Returns whether a signal was on its way.
+    pub fn signal_has_come(&self, cut: bool) -> bool {
+        self.turn(SIGNALLED, if cut { WOKEN } else { CALLS })
     }
 
     fn turn(&self, from: u32, to: u32) -> bool {
@@ -242,14 +244,16 @@ mod tests {
         let waits = table();
         let wait = waits.of(7).unwrap();
         let until = ProgramTime::from_ns(5);
-        for ends in [|wait: &Wait| assert!(wait.signal_has_come()), Wait::is_not_signalled] {
+        for ends in [|wait: &Wait| assert!(wait.signal_has_come(true)), Wait::is_not_signalled] {
             wait.begin(until, CALLS);
-            assert!(!wait.signal_has_come() && wait.wake(CALLS) && wait.is_signalled());
+            assert!(!wait.signal_has_come(true) && wait.wake(CALLS) && wait.is_signalled());
             assert_eq!((wait.awaits(), wait.was_woken()), (None, false));
             ends(wait);
-            assert!(wait.was_woken() && !wait.is_signalled() && !wait.signal_has_come());
+            assert!(wait.was_woken() && !wait.is_signalled() && !wait.signal_has_come(true));
         }
         wait.begin(until, CALLS);
+        assert!(wait.wake(CALLS) && wait.signal_has_come(false));
+        assert_eq!(wait.awaits(), Some((until, CALLS)), "it came before the call was made");
         assert!(!wait.retract() && !wait.wake(CALLS), "it has said so before the owner");
         wait.begin(until, CALLS);
         assert!(wait.wake(CALLS) && wait.retract() && wait.is_signalled(), "the owner was first");

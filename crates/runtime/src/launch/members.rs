@@ -111,10 +111,11 @@ impl Candidates {
     }
 
     pub(super) fn have(&self, process: pid_t) -> bool {
-        owner(process).is_some_and(|user| self.users.contains(&user)) || self.is_ours(process)
+        owner(process).is_some_and(|user| self.users.contains(&user)) || self.are_ours(process)
     }
 
-    fn is_ours(&self, process: pid_t) -> bool {
+    /// Whether a process comes from the agent.
+    pub(super) fn are_ours(&self, process: pid_t) -> bool {
         let parent =
             |of: &pid_t| *self.parents.borrow_mut().entry(*of).or_insert_with(|| parent_of(*of));
         let ancestors = std::iter::successors(Some(process), parent);

@@ -115,7 +115,7 @@ impl Registers {
 
     /// Lets a call of the image that a signal has ended answer `result` instead, or one that it has come
     /// before, if that is one of these. Changes nothing elsewhere.
-    pub(crate) fn cut_call_short(&mut self, calls: &[i32], result: isize) {
+    pub(crate) fn cut_call_short(&mut self, calls: &[i32], result: isize) -> bool {
         const EINTR: isize = -4;
         let at = |address: u64| {
             let image = IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64 - LENGTH;
@@ -126,8 +126,12 @@ impl Registers {
         if at(self.pc) && calls.iter().any(|call| *call as u64 == self.number()) {
             self.pc += LENGTH;
             self.answer(result);
+            true
         } else if at(self.pc - LENGTH) && self.x[0] == EINTR as u64 {
             self.answer(result);
+            true
+        } else {
+            false
         }
     }
 }

@@ -122,7 +122,7 @@ impl Registers {
 
     /// Lets a call of the image that a signal has ended answer `result` instead, or one that it has come
     /// before, if that is one of these. Changes nothing elsewhere.
-    pub(crate) fn cut_call_short(&mut self, calls: &[i32], result: isize) {
+    pub(crate) fn cut_call_short(&mut self, calls: &[i32], result: isize) -> bool {
         const EINTR: isize = -4;
         let at = |address: u64| {
             let image = IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64 - LENGTH;
@@ -133,8 +133,12 @@ impl Registers {
         if at(self.rip) && calls.iter().any(|call| *call as u64 == self.number()) {
             self.rip += LENGTH;
             self.answer(result);
+            true
         } else if at(self.rip - LENGTH) && self.rax == EINTR as u64 {
             self.answer(result);
+            true
+        } else {
+            false
         }
     }
 }

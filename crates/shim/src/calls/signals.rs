@@ -82,7 +82,7 @@ fn take(set: usize, info: usize, timeout: usize, size: usize) -> isize {
     // SAFETY: the kernel has filled it, and any octets are valid.
     let mut info_buffer = unsafe { info_buffer.assume_init() };
     if signal == SIGSYS as isize && told::is_wake(&info_buffer.info) {
-        told::signal_has_come();
+        told::signal_was_awaited();
         return FROZEN;
     }
     let signal = if signal == STAND_IN as isize {

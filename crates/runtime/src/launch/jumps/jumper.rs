@@ -139,10 +139,9 @@ impl Shared {
         if !domain.runs() {
             return Turn::Still;
         }
-        let rest = match threads.rest() {
-            Ok(rest) => rest,
-            Err(why) => return Turn::Kept(why),
-        };
+        if let Err(why) = threads.sleep() {
+            return Turn::Kept(why);
+        }
         let Some(outlooks) = self.look_out().filter(|_| domain.works().are_done()) else {
             return Turn::Kept(Keeping::Agent);
         };
@@ -151,7 +150,7 @@ impl Shared {
         }
         let (first, untold) = Domain::first_awaited(threads.programs());
         let due = domain.next_due();
-        if !threads.have_rested(rest) {
+        if !threads.have_slept() {
             return Turn::Kept(Keeping::Program);
         }
         if self.look_out().as_ref() != Some(&outlooks) {

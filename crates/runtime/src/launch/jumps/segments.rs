@@ -35,7 +35,7 @@ pub(super) enum Which {
 
 #[derive(Debug)]
 struct Namespace {
-    /// Statistics, and the connections over both versions of IP.
+    /// Statistics of TCP or of interfaces, and the connections over both versions of IP.
     counters: File,
     connections: Vec<File>,
     /// Segments sent when nothing was awaited.
@@ -58,7 +58,9 @@ impl Namespaces {
             let Ok(path) = path else { continue };
             if let Some(known) = self.namespaces.get_mut(&path) {
                 known.processes.push(*process);
-            } else if let Ok(mut new) = Namespace::of(*process).or_else(|_| Namespace::of_ours()) {
+            } else if let Ok(mut new) =
+                Namespace::of(*process, self.which).or_else(|_| Namespace::of_ours(self.which))
+            {
                 new.processes.push(*process);
                 self.namespaces.insert(path, new);
             }
@@ -74,24 +76,32 @@ impl Namespaces {
 }
 
 impl Namespace {
-    fn of(process: pid_t) -> io::Result<Self> {
-        Self::in_folder(&format!("/proc/{process}/net"))
+    fn of(process: pid_t, which: Which) -> io::Result<Self> {
+        Self::in_folder(&format!("/proc/{process}/net"), which)
     }
 
-    fn of_ours() -> io::Result<Self> {
-        Self::in_folder("/proc/self/net")
+    fn of_ours(which: Which) -> io::Result<Self> {
+        Self::in_folder("/proc/self/net", which)
     }
 
-    fn in_folder(folder: &str) -> io::Result<Self> {
+    fn in_folder(folder: &str, which: Which) -> io::Result<Self> {
         let open = |file: &str| File::open(format!("{folder}/{file}"));
         let connections = ["tcp", "tcp6"].into_iter().filter_map(|file| open(file).ok()).collect();
-        Ok(Self { counters: open("snmp")?, connections, settled: None, processes: Vec::new() })
+        let counters = match which {
+            Which::All => open("snmp")?,
+            Which::WithinHosts => open("dev")?,
+        };
+        Ok(Self { counters, connections, settled: None, processes: Vec::new() })
     }
 
     fn is_owed(&mut self, which: Which) -> io::Result<bool> {
         let mut octets = [0; 4096];
         let count = self.counters.read_at(&mut octets, 0)?;
-        let sent = segments_sent(&String::from_utf8_lossy(&octets[..count]));
+        let counters = String::from_utf8_lossy(&octets[..count]);
+        let sent = match which {
+            Which::All => segments_sent(&counters),
+            Which::WithinHosts => sent_to_itself(&counters),
+        };
         if sent.is_some() && sent == self.settled {
             return Ok(false);
         }
@@ -131,6 +141,12 @@ fn segments_sent(counters: &str) -> Option<u64> {
     let (mut names, mut values) = (lines.next()?.split(' '), lines.next()?.split(' '));
     let place = names.position(|name| name == "OutSegs")?;
     values.nth(place)?.parse().ok()
+}
+
+/// Packets that a host has sent to itself, of the statistics of its interfaces.
+fn sent_to_itself(counters: &str) -> Option<u64> {
+    let loopback = counters.lines().find_map(|line| line.trim_start().strip_prefix("lo:"))?;
+    loopback.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Connections for which a timer runs.
@@ -196,6 +212,15 @@ mod tests {
         assert_eq!(segments_sent(counters), Some(8));
         for broken in ["", "Tcp: OutSegs\n", "Tcp: InSegs\nTcp: 4\n", "Tcp: OutSegs\nTcp: x\n"] {
             assert_eq!(segments_sent(broken), None);
+        }
+    }
+
+    #[test]
+    fn packets_to_itself_are_those_of_the_loopback_interface() {
+        let counters = "Inter-| Receive\n face |bytes packets\n  eth0: 5 6 0\n    lo: 840 12 0 0\n";
+        assert_eq!(sent_to_itself(counters), Some(12));
+        for broken in ["", "lo", "lo: 7", "lo: 7 x"] {
+            assert_eq!(sent_to_itself(broken), None);
         }
     }
 

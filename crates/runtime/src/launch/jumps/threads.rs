@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use libc::pid_t;
-use os::at_rest::{Found, Host, Looked};
+use os::at_rest::{Found, Looked};
 use os::{fds, process};
 use vtime::{HostSpan, HostTime};
 
@@ -27,19 +27,6 @@ enum Owner {
     Program,
     Agent,
 }
-
-/// What the first look has found.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Rest {
-    /// Nobody on the host runs, after so many changes from one thread to another.
-    OfHost(u64),
-    /// Each thread was found asleep.
-    OfEach,
-}
-
-/// Each thread is looked at so often even where the host is at rest: one that was stopped by a
-/// debugger or a signal is not about to run, and keeps the clock all the same.
-const LOOK_AT_EACH: HostSpan = HostSpan::from_ms(5);
 
 struct Known {
     look: Looked,
@@ -59,9 +46,6 @@ pub(super) struct Threads {
     last_started: Vec<u8>,
     /// Nobody is missing among those that were found.
     is_complete: bool,
-    host: Host,
-    /// When each was looked at last, and all slept.
-    all_slept: Option<HostTime>,
     /// They are complete, and places of those that have ended were not taken from them yet.
     is_sweep_due: bool,
     untold: Untold,
@@ -69,14 +53,13 @@ pub(super) struct Threads {
     known: Vec<Known>,
     by_number: BTreeMap<(u64, u32), usize>,
     /// Processes that are known to be in no program, as long as none begins.
-    strangers: BTreeMap<pid_t, ()>,
+    strangers: BTreeSet<pid_t>,
     programs_begun: u64,
     /// This thread, which looks.
     own: pid_t,
     /// Whether there are terminals, and the threads of the kernel.
     terminals: Option<File>,
     are_terminals: bool,
-    handers: Vec<pid_t>,
     namespaces: Namespaces,
     cannot_look: bool,
     /// A program has begun whose process is not in it yet: it is still being put into virtual time.
@@ -94,19 +77,16 @@ impl Threads {
             loadavg: File::open("/proc/loadavg")?,
             last_started: Vec::new(),
             is_complete: false,
-            host: Host::open()?,
-            all_slept: None,
             is_sweep_due: false,
             untold: Untold::default(),
             programs: Vec::new(),
             known: Vec::new(),
             by_number: BTreeMap::new(),
-            strangers: BTreeMap::new(),
+            strangers: BTreeSet::new(),
             programs_begun: 0,
             own,
             terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
             are_terminals: true,
-            handers: Vec::new(),
             namespaces: Namespaces::new(connections),
             cannot_look: false,
             is_incomplete: false,
@@ -124,34 +104,8 @@ impl Threads {
         known.map(|known| (known.process, known.look.thread()))
     }
 
-    /// The first look: what keeps the clock, if one does not sleep. Where the whole host is at rest, no
-    /// look at each is needed.
-    pub(super) fn rest(&mut self) -> Result<Rest, Keeping> {
-        let is_known = self.started().is_some_and(|started| started == self.last_started)
-            && self.domain.programs_begun() == self.programs_begun
-            && self.is_complete
-            && self.all_slept.is_some_and(|when| host_now() - when < LOOK_AT_EACH);
-        if is_known && let Some(switches) = self.host.is_at_rest() {
-            return Ok(Rest::OfHost(switches));
-        }
-        self.sleep().inspect_err(|_| self.all_slept = None)?;
-        Ok(Rest::OfEach)
-    }
-
-    /// The second look: whether nobody has run since, and nobody was started.
-    pub(super) fn have_rested(&mut self, rest: Rest) -> bool {
-        match rest {
-            Rest::OfHost(switches) => self.host.is_at_rest() == Some(switches),
-            Rest::OfEach => {
-                let have_slept = self.have_slept();
-                self.all_slept = have_slept.then(host_now);
-                have_slept
-            }
-        }
-    }
-
-    /// A look at each thread.
-    fn sleep(&mut self) -> Result<(), Keeping> {
+    /// The first look: what keeps the clock, if one does not sleep.
+    pub(super) fn sleep(&mut self) -> Result<(), Keeping> {
         self.find_if_any_was_started()?;
         if self.cannot_look {
             return Err(Keeping::Unseen);
@@ -225,8 +179,8 @@ impl Threads {
         self.untold.is_going_on(attempts, host_now())
     }
 
-    /// Whether all have slept all the time since, and none was started.
-    fn have_slept(&self) -> bool {
+    /// The second look: whether all have slept all the time since, and none was started.
+    pub(super) fn have_slept(&self) -> bool {
         self.known.iter().all(|known| known.look.sleeps_on(known.runs))
             && self.started().is_some_and(|started| started == self.last_started)
     }
@@ -241,10 +195,11 @@ impl Threads {
         {
             return Ok(());
         }
-        self.are_terminals = are_terminals;
-        if begun != self.programs_begun {
+        if begun != self.programs_begun || are_terminals != self.are_terminals || self.is_incomplete
+        {
             self.strangers.clear();
         }
+        self.are_terminals = are_terminals;
         (self.last_started, self.programs_begun) = (started, begun);
         self.is_complete = false;
         self.find();
@@ -267,15 +222,17 @@ impl Threads {
         octet != *b"0"
     }
 
-    /// The threads of the kernel that hand over what is on its way: what comes from networks, and what
-    /// was written to terminals (`tty_flip_buffer_push` leaves that to a queue of work).
-    fn find_handers(&self, all: &[pid_t]) -> Vec<pid_t> {
-        let is_hander = |thread: &&pid_t| {
-            // Its name says what it does, too, so that it changes.
-            let name = process::name_of(**thread);
-            name.starts_with("ksoftirqd/") || self.are_terminals && name.starts_with("kworker/u")
-        };
-        all.iter().filter(is_hander).copied().collect()
+    /// Whether this is a thread of the kernel that hands over what is on its way: what comes from
+    /// networks, and what was written to terminals (`tty_flip_buffer_push` leaves that to a queue of
+    /// work).
+    fn is_hander(&self, process: pid_t) -> bool {
+        // The name of a worker says what it does, too, behind this.
+        let name = process::name_of(process);
+        name.starts_with("ksoftirqd/") || self.are_terminals && name.starts_with("kworker/u")
+    }
+
+    fn program_of(&self, process: pid_t, candidates: &members::Candidates) -> Option<u64> {
+        candidates.have(process).then(|| members::program_of(&self.domain, process))?
     }
 
     fn find(&mut self) {
@@ -290,22 +247,20 @@ impl Threads {
         let agent = std::process::id().cast_signed();
         let candidates = members::Candidates::of(&self.domain);
         let all = process::all();
-        self.handers = self.find_handers(&all);
         let here: BTreeSet<pid_t> = all.iter().copied().collect();
-        self.strangers.retain(|process, ()| here.contains(process));
+        self.strangers.retain(|process| here.contains(process));
         for process in all {
             let program = match process {
-                _ if process == agent => None,
-                _ if self.handers.contains(&process) => None,
-                _ if self.strangers.contains_key(&process) => continue,
-                _ if !candidates.have(process) => {
-                    self.strangers.insert(process, ());
-                    continue;
-                }
-                _ => match members::program_of(&self.domain, process) {
+                _ if self.strangers.contains(&process) => continue,
+                _ if process == agent || self.is_hander(process) => None,
+                _ => match self.program_of(process, &candidates) {
                     Some(number) if live.contains(&number) => Some(number),
-                    // Its own page may come yet.
-                    _ => continue,
+                    // What comes from here may get its own page yet.
+                    _ if candidates.are_ours(process) => continue,
+                    _ => {
+                        self.strangers.insert(process);
+                        continue;
+                    }
                 },
             };
             for thread in process::threads_of(process) {
