@@ -29,7 +29,7 @@ pub enum Found {
     /// It runs, is about to, reads a disk, or was stopped by a signal or a tracer: its state in one
     /// letter, as [`crate::process::state_of`].
     Awake(char),
-    /// It has ended.
+    /// There is no such thread any more.
     Gone,
 }
 
@@ -45,7 +45,7 @@ impl Looked {
         Ok(Self { stat: open("stat")?, schedstat: open("schedstat")?, process, thread })
     }
 
-    /// The thread.
+    /// Its number, as this process sees it.
     pub const fn thread(&self) -> pid_t {
         self.thread
     }

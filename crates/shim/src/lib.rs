@@ -52,6 +52,7 @@ mod told;
 mod trap;
 mod vdso;
 mod wait;
+mod word;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

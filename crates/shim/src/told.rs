@@ -14,7 +14,7 @@ use crate::arch::{self, SignalFrame, nr};
 use crate::clock;
 use crate::pages;
 use crate::signal::SignalInfo;
-use crate::wait::{FROZEN, Word, wait_on};
+use crate::word::{Word, wait_on};
 
 /// Longest wait for a signal that is on its way: the agent may have ended before it sent it.
 const ON_ITS_WAY_MAX: HostSpan = HostSpan::from_ms(1000);
@@ -132,10 +132,10 @@ fn place() -> Option<&'static Wait> {
     pages::waits().of(number())
 }
 
-/// The agent wakes this thread, which may be in a native call of the image.
-pub(crate) fn woken(frame: &mut SignalFrame) {
+/// The agent wakes this thread, which may be in a native call of the image: that answers `result`.
+pub(crate) fn woken(frame: &mut SignalFrame, result: isize) {
     if signal_has_come() {
-        frame.registers.cut_call_short(&THAT_WAIT, FROZEN);
+        frame.registers.cut_call_short(&THAT_WAIT, result);
     }
 }
 

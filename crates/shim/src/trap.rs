@@ -21,7 +21,7 @@ use crate::pending;
 use crate::signal::SignalInfo;
 use crate::stamps;
 use crate::told;
-use crate::wait::Deadline;
+use crate::wait::{Deadline, FROZEN};
 
 /// `si_code` of a SIGSYS by seccomp.
 const SYS_SECCOMP: i32 = 1;
@@ -41,7 +41,7 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *mut SignalInfo, frame: *mu
     }
     let data = detail.data as u16;
     match (detail.code, data) {
-        _ if told::is_wake(&detail) => told::woken(frame),
+        _ if told::is_wake(&detail) => told::woken(frame, FROZEN),
         (OPEN | CLOSE, _) => agent::set_dumpable(detail.code == OPEN),
         (SYS_SECCOMP, STOPPED | STOPPED_FOR_SIGNALS) => stopped(&detail, info, frame),
         (SYS_SECCOMP, STRICT) => delivery::end_strict_mode(),

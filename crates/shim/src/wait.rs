@@ -18,7 +18,6 @@
 //! agent first ([`crate::told`]), which wakes those whose time has come.
 
 use core::marker::PhantomData;
-use core::sync::atomic::AtomicU32;
 
 use vtime::page::Epoch;
 use vtime::{HostSpan, HostTime, ProgramTime};
@@ -28,6 +27,7 @@ use crate::clock;
 use crate::namespace::native_timespec;
 use crate::pages;
 use crate::told::Told;
+use crate::word::{Word, wait_on};
 
 /// Longest native wait. The agent reports a rate that grows, but cannot reach a thread that
 /// somebody else traces: that one notices after this at the latest.
@@ -60,9 +60,6 @@ pub(crate) const ETIMEDOUT: isize = -110;
 pub(crate) const FROZEN: isize = -38;
 /// Freezes in a row that may cut a call short that waits for no time.
 const IN_NO_TIME_MAX: u32 = 100;
-
-const FUTEX_WAIT_BITSET: usize = 9;
-const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline(pub(crate) ProgramTime);
@@ -108,10 +105,6 @@ struct Still {
     /// comes in this very moment: so it must not be slept on for ever.
     stalled: bool,
 }
-
-/// A futex word of a clock page, and the value that it had.
-#[derive(Clone, Copy)]
-pub(crate) struct Word(pub(crate) &'static AtomicU32, pub(crate) u32);
 
 #[inline(never)]
 fn step(deadline: Deadline) -> Step {
@@ -346,16 +339,6 @@ fn until_made(deadline: Deadline, after: AfterHandler, mut call: Call<'_>) -> Op
 /// When to try again to tell of a wait.
 fn soon() -> HostTime {
     clock::host_now() + HostSpan::from_ns(UNTOLD_NS_MAX)
-}
-
-/// Waits on a futex word of a page until host time `until`.
-pub(crate) fn wait_on(Word(word, value): Word, until: HostTime) -> isize {
-    let until = native_timespec(until.as_ns());
-    let until = &raw const until as usize;
-    let word = word.as_ptr() as usize;
-    let args = [word, FUTEX_WAIT_BITSET, value as usize, until, 0, FUTEX_BITSET_MATCH_ANY];
-    // SAFETY: the word lies in the clock page; the kernel only reads it.
-    unsafe { arch::syscall(nr::FUTEX, args) }
 }
 
 /// As [`wait_on`], but handlers with SA_RESTART do not end it: so the kernel does it for the newer

@@ -210,7 +210,7 @@ pub(crate) mod tests {
                 Self::Release => drop(clock.release(now)),
                 Self::Dilate(tdf) => clock.dilate(now, tdf),
                 Self::Grant(ns) => {
-                    clock.grant(now, clock.at(now) + crate::VirtualSpan::from_ns(ns));
+                    clock.grant(now, clock.at(now) + VirtualSpan::from_ns(ns));
                 }
                 Self::Nothing => {}
             }

@@ -559,7 +559,7 @@ pub(crate) mod tests {
                     0 => drop(clock.hold(now)),
                     1 => clock.dilate(now, tdf),
                     2 => drop(clock.release(now)),
-                    _ => clock.grant(now, clock.at(now) + crate::VirtualSpan::from_ms(1)),
+                    _ => clock.grant(now, clock.at(now) + VirtualSpan::from_ms(1)),
                 }
                 page.end_change(&clock, true, true);
             },

@@ -72,7 +72,7 @@ pub struct Works(Arc<AtomicU32>);
 pub struct Work(Arc<AtomicU32>);
 
 impl Works {
-    /// Begins one.
+    /// Says that the agent is about to do one more, until the answer is dropped.
     #[must_use]
     pub fn begin(&self) -> Work {
         self.0.fetch_add(1, Ordering::SeqCst);
@@ -163,7 +163,7 @@ impl Domain {
         })
     }
 
-    /// Jumps so far.
+    /// How often, and how far, it has jumped so far.
     pub fn jumped(&self) -> Jumped {
         let state = self.state.lock();
         Jumped { count: state.jumps, skipped_ns: state.clock.jumped().as_ns() }

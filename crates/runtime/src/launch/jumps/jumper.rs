@@ -97,7 +97,7 @@ enum Turn {
     /// Somebody was woken whose time had come by itself.
     Woke,
     Kept(Keeping),
-    /// Time stands.
+    /// The clock is held, at its horizon, stalled or detached.
     Still,
 }
 
