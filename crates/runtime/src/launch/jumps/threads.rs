@@ -125,9 +125,8 @@ impl Threads {
     /// The first look: what keeps the clock, if one does not sleep. Where the whole host is at rest, no
     /// look at each is needed.
     pub(super) fn rest(&mut self) -> Result<Rest, Keeping> {
-        let is_known = self.started().is_some_and(|started| started == self.last_started)
-            && self.domain.programs_begun() == self.programs_begun
-            && self.is_complete
+        let is_known = self.is_complete
+            && self.none_was_started()
             && self.all_slept.is_some_and(|when| host_now() - when < LOOK_AT_EACH);
         if is_known && let Some(switches) = self.host.is_at_rest() {
             return Ok(Rest::OfHost(switches));
@@ -139,13 +138,21 @@ impl Threads {
     /// The second look: whether nobody has run since, and nobody was started.
     pub(super) fn have_rested(&mut self, rest: Rest) -> bool {
         match rest {
-            Rest::OfHost(switches) => self.host.is_at_rest() == Some(switches),
+            Rest::OfHost(switches) => {
+                self.none_was_started() && self.host.is_at_rest() == Some(switches)
+            }
             Rest::OfEach => {
                 let have_slept = self.have_slept();
                 self.all_slept = have_slept.then(host_now);
                 have_slept
             }
         }
+    }
+
+    /// Neither a process or thread of the host nor a program, since they were found.
+    fn none_was_started(&self) -> bool {
+        self.started().is_some_and(|started| started == self.last_started)
+            && self.domain.programs_begun() == self.programs_begun
     }
 
     /// A look at each thread.
@@ -189,10 +196,7 @@ impl Threads {
         if self.is_complete {
             return if self.are_distinct() { Ok(()) } else { Err(Keeping::Untold) };
         }
-        let started = self.started();
-        if started.as_ref() == Some(&self.last_started)
-            && self.domain.programs_begun() == self.programs_begun
-        {
+        if self.none_was_started() {
             self.find();
             (self.is_complete, self.is_sweep_due) = (true, true);
         }
@@ -222,8 +226,7 @@ impl Threads {
 
     /// Whether all have slept all the time since, and none was started.
     fn have_slept(&self) -> bool {
-        self.known.iter().all(|known| known.look.sleeps_on(known.runs))
-            && self.started().is_some_and(|started| started == self.last_started)
+        self.known.iter().all(|known| known.look.sleeps_on(known.runs)) && self.none_was_started()
     }
 
     fn find_if_any_was_started(&mut self) -> Result<(), Keeping> {
