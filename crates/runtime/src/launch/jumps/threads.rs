@@ -183,6 +183,7 @@ impl Threads {
     pub(super) fn have_slept(&self) -> bool {
         self.known.iter().all(|known| known.look.sleeps_on(known.runs))
             && self.started().is_some_and(|started| started == self.last_started)
+            && self.domain.programs_begun() == self.programs_begun
     }
 
     fn find_if_any_was_started(&mut self) -> Result<(), Keeping> {
