@@ -4,9 +4,10 @@
 //! A cycle begins with a trip that may be followed by closing. Once the trip is over and the breaker is
 //! open, the dead time of its shot runs; then the breaker is closed, if it has the energy for that and
 //! both sides may be connected. A trip within the reclaim time after it was closed is the same fault and
-//! has the next shot, until none is left. Whatever does not go as it should ends in a lockout, and only a
-//! breaker that somebody has closed, and that stayed closed for the reclaim time, ends that. The same
-//! time must have passed after any closing by hand, so a breaker closed onto a fault stays open.
+//! has the next shot, until none is left; one that does not initiate reclosing is final in any shot.
+//! Whatever does not go as it should ends in a lockout, and only a breaker that somebody has closed, and
+//! that stayed closed for the reclaim time, ends that. The same time must have passed after any closing by
+//! hand, so a breaker closed onto a fault stays open.
 //!
 //! After a trip of one pole (a fault of one phase to earth), the pole is closed again without looking at
 //! voltages, for the other two hold both sides together. A second fault meanwhile trips all poles, and is
@@ -53,7 +54,7 @@ impl Settings {
 /// What a reclosing element looks at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Poles of the breaker that are tripped.
+    /// Poles of the breaker that are tripped. A trip that does not begin with `initiates` is final.
     pub tripped: PhaseSet,
     /// A trip that may be followed by closing.
     pub initiates: bool,
@@ -210,9 +211,9 @@ impl Reclosing {
         let (before, was_pole_open) = (self.state, self.is_pole_open());
         match self.state {
             State::NotReady | State::Lockout(_) => self.rest(now, seen),
+            _ if self.is_final_trip(seen) => self.lock_out(now, Reason::FinalTrip),
             State::Ready => self.wait_for_trip(now, seen),
             State::Reclaiming => self.reclaim(now, seen),
-            _ if seen.is_final => self.lock_out(now, Reason::FinalTrip),
             _ if seen.is_blocked => self.lock_out(now, Reason::Blocked),
             State::Tripping => self.open(now, seen),
             State::DeadTime | State::AwaitingRelease => self.wait(now, seen),
@@ -224,6 +225,12 @@ impl Reclosing {
             close: self.state == State::Closing,
             trip_rest: is_new_lockout && (was_pole_open || is_part_open),
         }
+    }
+
+    /// Whether a trip may not be followed by closing: somebody says so, or nothing initiates it. What
+    /// initiated the present shot may be over before its trip is.
+    fn is_final_trip(&self, seen: &Seen) -> bool {
+        seen.is_final || (self.state != State::Tripping && seen.is_trip() && !seen.initiates)
     }
 
     /// Not ready, or locked out: only a breaker that stays closed helps.
@@ -242,9 +249,7 @@ impl Reclosing {
     }
 
     fn wait_for_trip(&mut self, now: SampleTime, seen: &Seen) {
-        if seen.is_final || (seen.is_trip() && !seen.initiates) {
-            self.lock_out(now, Reason::FinalTrip);
-        } else if seen.is_trip() {
+        if seen.is_trip() {
             self.begin_shot(now, seen);
         } else if !seen.is_closed() || !seen.is_charged || seen.is_blocked {
             self.enter(now, State::NotReady);
@@ -252,9 +257,7 @@ impl Reclosing {
     }
 
     fn reclaim(&mut self, now: SampleTime, seen: &Seen) {
-        if seen.is_final {
-            self.lock_out(now, Reason::FinalTrip);
-        } else if seen.is_trip() {
+        if seen.is_trip() {
             self.begin_shot(now, seen);
         } else if seen.is_blocked || seen.open.is_some_and(|open| !open.is_empty()) {
             self.enter(now, State::NotReady);

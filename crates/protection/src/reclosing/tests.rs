@@ -309,8 +309,10 @@ impl Judge {
         let is_quiet = seen.is_closed() && !seen.is_trip();
         self.closed_ms = if is_quiet { self.closed_ms + 1 } else { 0 };
         if self.closed_ms >= RECLAIM_MS {
-            (self.shots, self.was_locked_out) = (0, false);
+            (self.shots, self.was_initiated, self.was_locked_out) = (0, false, false);
         }
+        // A trip that nothing has initiated since the last order to close.
+        self.was_locked_out |= seen.is_trip() && !self.was_initiated;
         prop_assert!(!orders.close || !seen.is_trip() && !seen.is_blocked);
         if orders.close && self.closing_ms == 0 {
             (self.shots, self.closings) = (self.shots + 1, self.closings + 1);
@@ -400,4 +402,44 @@ fn what_is_judged_closes() {
     assert_eq!(judge(&events, 2, true).ok(), Some(2));
     assert_eq!(judge(&events[..1], 0, true).ok(), Some(1));
     assert_eq!(judge(&events[..1], 0, false).ok(), Some(0));
+}
+
+#[test]
+fn a_trip_that_nothing_initiates_is_final_in_any_shot() {
+    let single_pole = |bench: &mut Bench| {
+        bench.trip(A);
+        assert!(!bench.lasts(300, Seen { open: Some(A), ..CLOSED }));
+        Some(A)
+    };
+    let closing = |bench: &mut Bench| {
+        bench.trip(ALL);
+        assert!(bench.lasts(501, OPEN));
+        Some(ALL)
+    };
+    let reclaiming = |bench: &mut Bench| {
+        closing(bench);
+        bench.lasts(1, CLOSED);
+        Some(PhaseSet::NONE)
+    };
+    type Before<'a> = &'a dyn Fn(&mut Bench) -> Option<PhaseSet>;
+    let cases: [(Before<'_>, State, usize); 3] = [
+        (&single_pole, State::DeadTime, 1),
+        (&closing, State::Closing, 0),
+        (&reclaiming, State::Reclaiming, 0),
+    ];
+    for (before, state, rest_trips) in cases {
+        let mut bench = Bench::new(settings(&[500, 2000], Some(800)));
+        let open = before(&mut bench);
+        assert_eq!(bench.state(), state);
+        assert!(!bench.lasts(1, Seen { tripped: ALL, open, ..CLOSED }));
+        assert_eq!(bench.state(), State::Lockout(Reason::FinalTrip), "{state:?}");
+        assert_eq!(bench.rest_trips, rest_trips, "{state:?}");
+        assert!(!bench.lasts(5000, OPEN), "{state:?}");
+    }
+}
+
+#[test]
+fn a_trip_that_nothing_initiates_while_the_breaker_is_told_to_close_is_final() {
+    let events = [(Event::Cleared(7), 301), (Event::Trip(7), 1), (Event::NoTrip, 401)];
+    assert_eq!(judge(&events, 2, false).map_err(|error| error.to_string()), Ok(1));
 }
