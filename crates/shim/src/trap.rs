@@ -21,7 +21,7 @@ use crate::pending;
 use crate::signal::SignalInfo;
 use crate::stamps;
 use crate::told;
-use crate::wait::{Deadline, FROZEN};
+use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
 const SYS_SECCOMP: i32 = 1;

@@ -22,9 +22,7 @@ use core::marker::PhantomData;
 use vtime::page::Epoch;
 use vtime::{HostSpan, HostTime, ProgramTime};
 
-use crate::arch::{self, nr};
 use crate::clock;
-use crate::namespace::native_timespec;
 use crate::pages;
 use crate::told::Told;
 use crate::word::{FROZEN, Word, wait_on, wait_restartably_on};

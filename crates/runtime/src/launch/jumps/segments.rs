@@ -24,7 +24,7 @@ pub(super) struct Namespaces {
     which: Which,
 }
 
-/// Which connections count.
+/// Which connections of programs keep the clock from jumping while a timer runs for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Which {
     #[default]
