@@ -106,6 +106,14 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
+    fn found(look: &Looked, is: impl Fn(Found) -> bool) {
+        let begun = Instant::now();
+        while !is(look.look()) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", look.look());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     #[test]
     fn a_thread_that_sleeps_computes_stands_and_ends_is_seen_to() {
         let mut child = Command::new("sh")
