@@ -114,7 +114,8 @@ impl Candidates {
         owner(process).is_some_and(|user| self.users.contains(&user)) || self.is_ours(process)
     }
 
-    fn is_ours(&self, process: pid_t) -> bool {
+    /// Whether the agent, or a program that it has started, has started it.
+    pub(super) fn is_ours(&self, process: pid_t) -> bool {
         let parent =
             |of: &pid_t| *self.parents.borrow_mut().entry(*of).or_insert_with(|| parent_of(*of));
         let ancestors = std::iter::successors(Some(process), parent);

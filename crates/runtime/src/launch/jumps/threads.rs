@@ -26,6 +26,7 @@ use crate::launch::members;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     Program,
+    /// Or of a process that the agent is about to put into virtual time.
     Agent,
 }
 
@@ -290,6 +291,11 @@ impl Threads {
         self.handers = self.find_handers(&all);
         let here: BTreeSet<pid_t> = all.iter().copied().collect();
         self.strangers.retain(|process, ()| here.contains(process));
+        let known_before: BTreeSet<pid_t> = before.values().map(|known| known.process).collect();
+        let was_known = |process: pid_t| {
+            let parent = process::parent_of(process);
+            [Some(process), parent].into_iter().flatten().any(|one| known_before.contains(&one))
+        };
         for process in all {
             let program = match process {
                 _ if process == agent => None,
@@ -301,7 +307,8 @@ impl Threads {
                 }
                 _ => match members::program_of(&self.domain, process) {
                     Some(number) if live.contains(&number) => Some(number),
-                    // Its own page may come yet.
+                    // It is in exec: the page of its new program comes before it sleeps again.
+                    None if candidates.is_ours(process) || was_known(process) => None,
                     _ => continue,
                 },
             };
