@@ -114,7 +114,7 @@ impl Candidates {
         owner(process).is_some_and(|user| self.users.contains(&user)) || self.are_ours(process)
     }
 
-    /// Whether a process comes from the agent.
+    /// Whether the agent, or a program that it has started, has started it.
     pub(super) fn are_ours(&self, process: pid_t) -> bool {
         let parent =
             |of: &pid_t| *self.parents.borrow_mut().entry(*of).or_insert_with(|| parent_of(*of));

@@ -13,6 +13,7 @@ mod output;
 mod parts;
 mod programs;
 mod record;
+mod skip;
 mod stalls;
 mod start;
 mod talk;

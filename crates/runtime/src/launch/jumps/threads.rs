@@ -25,6 +25,7 @@ use crate::launch::members;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     Program,
+    /// Or of a process that the agent is about to put into virtual time.
     Agent,
 }
 
@@ -250,15 +251,22 @@ impl Threads {
         let all = process::all();
         let here: BTreeSet<pid_t> = all.iter().copied().collect();
         self.strangers.retain(|process| here.contains(process));
+        let known_before: BTreeSet<pid_t> = before.values().map(|known| known.process).collect();
+        let was_known = |process: pid_t| {
+            let parent = process::parent_of(process);
+            [Some(process), parent].into_iter().flatten().any(|one| known_before.contains(&one))
+        };
         for process in all {
             let program = match process {
                 _ if self.strangers.contains(&process) => continue,
                 _ if process == agent || self.is_hander(process) => None,
                 _ => match self.program_of(process, &candidates) {
                     Some(number) if live.contains(&number) => Some(number),
-                    // What comes from here may get its own page yet.
-                    _ if candidates.are_ours(process) => continue,
-                    _ => {
+                    // It is in exec: the page of its new program comes before it sleeps again.
+                    None if candidates.are_ours(process) || was_known(process) => None,
+                    // Of a program that was detached.
+                    Some(_) => continue,
+                    None => {
                         self.strangers.insert(process);
                         continue;
                     }

@@ -1,0 +1,53 @@
+//! Runs that skip time in which no program can run. That a busy host keeps a program from running makes a
+//! verdict disturbed, and is no failure here; that the clock jumps over what a program waits for is one.
+
+use std::fs;
+
+use results::RunRecord;
+use runtime::domain::Pace;
+use serde_json::Value;
+
+use crate::run::harness::Place;
+
+/// What a run may end with, whatever the machine does meanwhile.
+const JUDGED: [i32; 4] = [0, 10, 11, 13];
+
+fn run(variant: &str) -> Option<(RunRecord, Vec<String>)> {
+    let place = Place::of_case("minimal")?;
+    let run = place.run(&["--variant", variant, "--pace", "skip"]).expect_one_of(&JUDGED);
+    let folder = run.folder();
+    let log = fs::read_to_string(folder.path().join("programs/poller.log")).unwrap();
+    Some((folder.record().unwrap(), log.lines().map(str::to_owned).collect()))
+}
+
+#[test]
+fn a_run_skips_most_of_its_time_and_says_so() {
+    let Some((record, unanswered)) = run("fine") else { return };
+    let wall = record.wall.as_ref().unwrap();
+    assert_eq!((record.scenario.pace, wall.pace.pace), (Pace::Skip, Pace::Skip));
+    assert!((wall.virtual_s - 8.0).abs() < 1e-6, "{}", wall.virtual_s);
+    // A poll every 20 ms, or every 100 ms where the host kept the server from answering: of each there
+    // is a wait of the poller, and a frame under way in each direction.
+    let ran_s = wall.virtual_s - wall.pace.skipped_ns as f64 / 1e9;
+    let polls_least = (8.0 - ran_s) / 0.1;
+    assert!(wall.pace.jumps as f64 > polls_least, "{:?}", wall.pace);
+    let kept_s = wall.pace.kept_ns.ns().values().sum::<i64>() as f64 / 1e9;
+    assert!(kept_s <= ran_s + 1e-3, "{kept_s} s of {ran_s} s");
+    let network: &Value = &record.network;
+    let sent = network["nodes"]["poller"]["sent"].as_u64().unwrap();
+    assert!(sent as f64 > polls_least, "{network}");
+    // Who was not answered in time was kept from it by somebody who took as long.
+    let late_s = unanswered.iter().filter(|line| line.contains("no answer")).count() as f64 * 0.09;
+    assert!(late_s <= ran_s, "{} polls without an answer in {ran_s} s", unanswered.len());
+}
+
+#[test]
+fn time_passes_for_what_does_not_come() {
+    let Some((record, unanswered)) = run("outage") else { return };
+    assert!(record.wall.unwrap().pace.jumps > 0);
+    let given_up = unanswered.iter().filter(|line| line.contains("no answer")).count();
+    // Down for half a second, in which each poll waits for 100 ms.
+    assert!(given_up >= 4, "{unanswered:?}");
+    let gap = record.verdicts[0].value.unwrap();
+    assert!(gap >= 0.1, "{gap} s");
+}
