@@ -100,72 +100,11 @@ impl Looked {
     }
 }
 
-/// The whole host, with all that its kernel does in threads. proc_stat(5)
-#[derive(Debug)]
-pub struct Host {
-    stat: File,
-    octets: Vec<u8>,
-}
-
-impl Host {
-    /// # Errors
-    /// That there is no such file.
-    pub fn open() -> io::Result<Self> {
-        // A line of it has a number for each interrupt.
-        Ok(Self { stat: File::open("/proc/stat")?, octets: vec![0; 1 << 16] })
-    }
-
-    /// How often processors have gone from one thread to another so far, if no thread but the one that asks
-    /// runs, is about to or waits for a disk. The same answer twice: nobody else has run between.
-    ///
-    /// The kernel adds up first the changes and then, a moment later, those that can run. If no
-    /// processor has changed its thread up to the second answer, each had the same one all the while
-    /// between; and as that was counted, it was idle, but for the one of who asks.
-    pub fn is_at_rest(&mut self) -> Option<u64> {
-        let count = self.stat.read_at(&mut self.octets, 0).ok()?;
-        let text = std::str::from_utf8(&self.octets[..count]).ok()?;
-        at_rest(text)
-    }
-}
-
-fn at_rest(stat: &str) -> Option<u64> {
-    let mut lines = stat.lines();
-    let mut after = |name: &str| {
-        lines.find_map(|line| line.strip_prefix(name)?.trim_start().parse::<u64>().ok())
-    };
-    // In the order in which they stand.
-    let (switches, running, blocked) =
-        (after("ctxt ")?, after("procs_running ")?, after("procs_blocked ")?);
-    (running == 1 && blocked == 0).then_some(switches)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::process::Command;
     use std::time::{Duration, Instant};
-
-    #[test]
-    fn a_host_is_at_rest_if_only_who_asks_runs_and_nobody_waits_for_a_disk() {
-        let stat = |running, blocked| {
-            format!(
-                "cpu  1 2\nintr 7 8\nctxt 77\nbtime 5\nprocesses 9\nprocs_running {running}\n\
-                 procs_blocked {blocked}\nsoftirq 1\n"
-            )
-        };
-        assert_eq!(at_rest(&stat(1, 0)), Some(77));
-        for busy in [stat(2, 0), stat(1, 1), stat(1, 0).replace("ctxt", "x"), String::new()] {
-            assert_eq!(at_rest(&busy), None);
-        }
-        let names = ["ctxt ", "procs_running ", "procs_blocked "];
-        let ours = std::fs::read_to_string("/proc/stat").unwrap();
-        let found: Vec<_> =
-            ours.lines().filter(|line| names.iter().any(|name| line.starts_with(name))).collect();
-        assert!(
-            found.len() == 3 && found.iter().zip(names).all(|(line, name)| line.starts_with(name)),
-            "{found:?}"
-        );
-    }
 
     fn found(look: &Looked, is: impl Fn(Found) -> bool) {
         let begun = Instant::now();

@@ -129,10 +129,9 @@ impl Shared {
         if !domain.runs() {
             return Turn::Still;
         }
-        let rest = match threads.rest() {
-            Ok(rest) => rest,
-            Err(why) => return Turn::Kept(why),
-        };
+        if let Err(why) = threads.sleep() {
+            return Turn::Kept(why);
+        }
         let quiet = || self.outlooks.iter().all(|outlook| outlook.is_quiet());
         if !domain.works().are_done() || !quiet() {
             return Turn::Kept(Keeping::Agent);
@@ -142,7 +141,7 @@ impl Shared {
         }
         let (first, untold) = Domain::first_awaited(threads.programs());
         let due = domain.next_due();
-        if !threads.have_rested(rest) || !quiet() {
+        if !threads.have_slept() || !quiet() {
             return Turn::Kept(Keeping::Program);
         }
         threads.sweep();

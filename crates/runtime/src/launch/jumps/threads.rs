@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use libc::pid_t;
-use os::at_rest::{Found, Host, Looked};
+use os::at_rest::{Found, Looked};
 use os::{fds, process};
 use vtime::{HostSpan, HostTime};
 
@@ -29,19 +29,6 @@ enum Owner {
     /// Or of a process that the agent is about to put into virtual time.
     Agent,
 }
-
-/// What the first look has found.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Rest {
-    /// Nobody on the host runs, after so many changes from one thread to another.
-    OfHost(u64),
-    /// Each thread was found asleep.
-    OfEach,
-}
-
-/// Each thread is looked at so often even where the host is at rest: one that was stopped by a
-/// debugger or a signal is not about to run, and keeps the clock all the same.
-const LOOK_AT_EACH: HostSpan = HostSpan::from_ms(5);
 
 struct Known {
     look: Looked,
@@ -61,9 +48,6 @@ pub(super) struct Threads {
     last_started: Vec<u8>,
     /// Nobody is missing among those that were found.
     is_complete: bool,
-    host: Host,
-    /// When each was looked at last, and all slept.
-    all_slept: Option<HostTime>,
     /// They are complete, and places of those that have ended were not taken from them yet.
     is_sweep_due: bool,
     untold: Untold,
@@ -94,8 +78,6 @@ impl Threads {
             loadavg: File::open("/proc/loadavg")?,
             last_started: Vec::new(),
             is_complete: false,
-            host: Host::open()?,
-            all_slept: None,
             is_sweep_due: false,
             untold: Untold::default(),
             programs: Vec::new(),
@@ -123,41 +105,14 @@ impl Threads {
         known.map(|known| (known.process, known.look.thread()))
     }
 
-    /// The first look: what keeps the clock, if one does not sleep. Where the whole host is at rest, no
-    /// look at each is needed.
-    pub(super) fn rest(&mut self) -> Result<Rest, Keeping> {
-        let is_known = self.is_complete
-            && self.none_was_started()
-            && self.all_slept.is_some_and(|when| host_now() - when < LOOK_AT_EACH);
-        if is_known && let Some(switches) = self.host.is_at_rest() {
-            return Ok(Rest::OfHost(switches));
-        }
-        self.sleep().inspect_err(|_| self.all_slept = None)?;
-        Ok(Rest::OfEach)
-    }
-
-    /// The second look: whether nobody has run since, and nobody was started.
-    pub(super) fn have_rested(&mut self, rest: Rest) -> bool {
-        match rest {
-            Rest::OfHost(switches) => {
-                self.none_was_started() && self.host.is_at_rest() == Some(switches)
-            }
-            Rest::OfEach => {
-                let have_slept = self.have_slept();
-                self.all_slept = have_slept.then(host_now);
-                have_slept
-            }
-        }
-    }
-
     /// Neither a process or thread of the host nor a program, since they were found.
     fn none_was_started(&self) -> bool {
         self.started().is_some_and(|started| started == self.last_started)
             && self.domain.programs_begun() == self.programs_begun
     }
 
-    /// A look at each thread.
-    fn sleep(&mut self) -> Result<(), Keeping> {
+    /// The first look at all: what keeps the clock, if one does not sleep.
+    pub(super) fn sleep(&mut self) -> Result<(), Keeping> {
         self.find_if_any_was_started()?;
         if self.cannot_look {
             return Err(Keeping::Unseen);
@@ -225,8 +180,8 @@ impl Threads {
         self.untold.is_going_on(attempts, host_now())
     }
 
-    /// Whether all have slept all the time since, and none was started.
-    fn have_slept(&self) -> bool {
+    /// The second one: whether all have slept all the time since, and none was started.
+    pub(super) fn have_slept(&self) -> bool {
         self.known.iter().all(|known| known.look.sleeps_on(known.runs)) && self.none_was_started()
     }
 
