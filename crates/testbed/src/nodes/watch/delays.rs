@@ -106,7 +106,9 @@ pub(super) fn stood_ns(before: Moment, now: Moment, spent_ns: i64, waited_ns: i6
     if stood_ns < STANDS_NS {
         return 0;
     }
-    (passed_ns as f64 * (stood_ns as f64 / host_ns as f64)) as i64
+    let share_ns = (passed_ns as f64 * (stood_ns as f64 / host_ns as f64)) as i64;
+    // Nobody stands while the clock jumps.
+    share_ns.min((now.ran - before.ran).as_ns())
 }
 
 #[derive(Debug, Default)]
@@ -295,6 +297,10 @@ mod tests {
         assert_eq!(stood(410, 500), 0);
         assert_eq!(stood(41, 0), 40, "at a tdf of 10");
         assert_eq!(stood(0, 0), 0, "the clock stood as well");
+        let (before, now) = (moment(0, 0), moment(410, 5000));
+        let jumped = |ran_ms| Moment { ran: VirtualSpan::from_ms(ran_ms), ..now };
+        let stood = [300, 0].map(|ran_ms| stood_ns(before, jumped(ran_ms), nap, 0) / MS);
+        assert_eq!(stood, [300, 0], "the rest was jumped over");
         assert_eq!(stood_ns(moment(0, 0), moment(9, 9), nap, 0), 0);
     }
 
