@@ -189,7 +189,6 @@ impl Delays {
         let ran_ns = difference(counted.ran_ns, reading.counts.ran_ns);
         // A thread that is new did not wait before the last look.
         let mut began = known.map_or(before.host, |_| back(before.host, waited_ns));
-        let mut ran = now.ran - before.ran;
         if let Some(known) = known
             && is_last
             && reading.state == State::Runnable
@@ -197,12 +196,12 @@ impl Delays {
             && ran_ns == 0
         {
             began = known.changed.host;
-            ran = now.ran - known.changed.ran;
             waited_ns = (now.host - began).as_ns();
         }
         let from_ns = self.shown_at(began, before).min(now.at.as_ns());
         let passed_ns = now.at.as_ns() - from_ns;
-        let waited_ns = in_virtual_time(waited_ns, now.tdf_millionths).min(ran.as_ns());
+        let run_ns = (now.ran - self.ran_before(began, before)).as_ns();
+        let waited_ns = in_virtual_time(waited_ns, now.tdf_millionths).min(run_ns);
         // Natively it would have computed for as long as it has on the host.
         let computed_ns = (in_virtual_time(ran_ns, now.tdf_millionths) - ran_ns).max(0);
         let lost_ns = waited_ns.saturating_add(computed_ns).min(passed_ns);
@@ -214,6 +213,12 @@ impl Delays {
             longest_ns: lost_ns,
             lost_ns,
         })
+    }
+
+    /// How long the clock had run at the last look before a host time, or at the first of all.
+    fn ran_before(&self, host: HostTime, before: Moment) -> VirtualSpan {
+        let after = self.looks.partition_point(|look| look.host <= host);
+        self.looks.get(after.saturating_sub(1)).map_or(before.ran, |look| look.ran)
     }
 
     /// What the clock showed at a host time before the last look.
