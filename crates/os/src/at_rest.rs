@@ -1,5 +1,9 @@
-//! Whether a thread sleeps, and whether it has run since: what the kernel says of it in two files that
+//! Whether a thread sleeps, and whether it has run since: what the kernel says of it in files that
 //! stay open, as looks are frequent. proc_pid_stat(5), `Documentation/scheduler/sched-stats.rst`.
+//!
+//! Its state alone does not say that it sleeps: a thread has that of a sleeper from shortly before, when it
+//! still looks whether it has to, and keeps it if it loses its processor then. Of the call in which
+//! it is the kernel tells only when it has left the processor for good (`wait_task_inactive`).
 //!
 //! Of threads that all slept, and of which none has run until each was found asleep once more, none
 //! was about to run in between: who wakes one makes it runnable before going to sleep itself.
@@ -10,14 +14,12 @@ use std::os::unix::fs::FileExt as _;
 
 use libc::pid_t;
 
-use crate::process::text_of;
-
 /// One thread, looked at again and again. It cannot be mistaken for a later one of its number.
 #[derive(Debug)]
 pub struct Looked {
     stat: File,
     schedstat: File,
-    process: pid_t,
+    syscall: File,
     thread: pid_t,
 }
 
@@ -35,14 +37,15 @@ pub enum Found {
 
 impl Looked {
     /// Descriptors that one takes.
-    pub const DESCRIPTORS: u64 = 2;
+    pub const DESCRIPTORS: u64 = 3;
 
     /// # Errors
     /// That there is no such thread, no descriptors are left, or the kernel does not count how often a
     /// thread runs (`CONFIG_SCHED_INFO`).
     pub fn open(process: pid_t, thread: pid_t) -> io::Result<Self> {
         let open = |file| File::open(format!("/proc/{process}/task/{thread}/{file}"));
-        Ok(Self { stat: open("stat")?, schedstat: open("schedstat")?, process, thread })
+        let (stat, schedstat, syscall) = (open("stat")?, open("schedstat")?, open("syscall")?);
+        Ok(Self { stat, schedstat, syscall, thread })
     }
 
     /// The number under which it was opened, which another one may have by now.
@@ -53,18 +56,33 @@ impl Looked {
     /// Looks at it now.
     pub fn look(&self) -> Found {
         let Some(state) = self.state() else { return Found::Gone };
-        match state {
-            'Z' | 'X' => Found::Gone,
-            'S' | 'I' | 'D' if state != 'D' || self.waits_for_its_child() => {
-                self.runs().map_or(Found::Gone, Found::Asleep)
+        if matches!(state, 'Z' | 'X') {
+            return Found::Gone;
+        }
+        if !matches!(state, 'S' | 'I' | 'D') {
+            return Found::Awake(state);
+        }
+        let Some(runs) = self.runs() else { return Found::Gone };
+        let mut octets = [0; 256];
+        match self.syscall.read_at(&mut octets, 0) {
+            Ok(count) => {
+                let call = String::from_utf8_lossy(&octets[..count]);
+                let sleeps = !call.starts_with("running");
+                match sleeps && (state != 'D' || waits_for_its_child(&call)) {
+                    true => Found::Asleep(runs),
+                    false => Found::Awake(state),
+                }
             }
-            _ => Found::Awake(state),
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Found::Gone,
+            // Of threads of the kernel, and of programs that hide: the state is all there is.
+            Err(_) if state == 'D' => Found::Awake(state),
+            Err(_) => Found::Asleep(runs),
         }
     }
 
     /// Whether it is still asleep, and has not run since it was `before`.
     pub fn sleeps_on(&self, before: u64) -> bool {
-        self.runs() == Some(before) && self.look() == Found::Asleep(before)
+        self.look() == Found::Asleep(before)
     }
 
     fn state(&self) -> Option<char> {
@@ -81,22 +99,21 @@ impl Looked {
         let text = std::str::from_utf8(&octets[..count]).ok()?;
         text.split_ascii_whitespace().nth(2)?.parse().ok()
     }
+}
 
-    /// Whether it sleeps in vfork(2), which shows as if it read a disk.
-    fn waits_for_its_child(&self) -> bool {
-        const CLONE3: i64 = 435;
-        let call = text_of(self.process, self.thread, "syscall").unwrap_or_default();
-        let mut words = call.split_ascii_whitespace();
-        let number = words.next().and_then(|word| word.parse::<i64>().ok());
-        let flags = words.next().and_then(|word| i64::from_str_radix(word.get(2..)?, 16).ok());
-        let forks = |flags: i64| flags & i64::from(libc::CLONE_VFORK) != 0;
-        match number {
-            Some(libc::SYS_clone) => flags.is_some_and(forks),
-            Some(CLONE3) => true,
-            #[cfg(target_arch = "x86_64")]
-            Some(libc::SYS_vfork) => true,
-            _ => false,
-        }
+/// Whether a call is vfork(2), in which a thread sleeps as if it read a disk.
+fn waits_for_its_child(call: &str) -> bool {
+    const CLONE3: i64 = 435;
+    let mut words = call.split_ascii_whitespace();
+    let number = words.next().and_then(|word| word.parse::<i64>().ok());
+    let flags = words.next().and_then(|word| i64::from_str_radix(word.get(2..)?, 16).ok());
+    let forks = |flags: i64| flags & i64::from(libc::CLONE_VFORK) != 0;
+    match number {
+        Some(libc::SYS_clone) => flags.is_some_and(forks),
+        Some(CLONE3) => true,
+        #[cfg(target_arch = "x86_64")]
+        Some(libc::SYS_vfork) => true,
+        _ => false,
     }
 }
 
