@@ -99,7 +99,7 @@ pub struct PaceStatus {
 }
 
 /// Of [`PaceStatus::method`].
-const METHOD: &str = "state and count of runs of each thread, looked at twice";
+const METHOD: &str = "state, call and count of runs of each thread, looked at twice";
 
 /// Things that the agent is about to do for programs, which seem to wait meanwhile.
 #[derive(Debug, Default)]
