@@ -123,7 +123,10 @@ impl Shared {
             pause = match turn {
                 Turn::Jumped | Turn::Woke => LOOK_MIN,
                 Turn::Kept(_) => (pause + HostSpan::from_ns(pause.as_ns() / 2)).min(LOOK_MAX),
-                Turn::Still => STILL,
+                Turn::Still => {
+                    threads.stand_still(host_now());
+                    STILL
+                }
             };
             os::realtime::sleep_until((host_now() + pause).as_ns());
         }

@@ -29,6 +29,9 @@ enum Owner {
     Agent,
 }
 
+/// No host starts as many processes in this time as it has numbers for.
+const NUMBERS_LAST: HostSpan = HostSpan::from_ms(1000);
+
 struct Known {
     look: Looked,
     owner: Owner,
@@ -56,6 +59,8 @@ pub(super) struct Threads {
     /// Processes that are known to be in no program, as long as none begins.
     strangers: BTreeSet<pid_t>,
     programs_begun: u64,
+    /// When it was looked whether all sleep.
+    looked: Option<HostTime>,
     /// This thread, which looks.
     own: pid_t,
     /// Whether there are terminals, and the threads of the kernel.
@@ -85,6 +90,7 @@ impl Threads {
             by_number: BTreeMap::new(),
             strangers: BTreeSet::new(),
             programs_begun: 0,
+            looked: None,
             own,
             terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
             are_terminals: true,
@@ -105,8 +111,16 @@ impl Threads {
         known.map(|known| (known.process, known.look.thread()))
     }
 
+    /// Nobody looks for now. After a while a number may be that of another process than before.
+    pub(super) fn stand_still(&mut self, now: HostTime) {
+        if self.looked.is_none_or(|looked| now - looked > NUMBERS_LAST) {
+            self.strangers.clear();
+        }
+    }
+
     /// The first look: what keeps the clock, if one does not sleep.
     pub(super) fn sleep(&mut self) -> Result<(), Keeping> {
+        self.looked = Some(host_now());
         self.find_if_any_was_started()?;
         if self.cannot_look {
             return Err(Keeping::Unseen);
