@@ -55,6 +55,24 @@ fn a_day_passes_at_once_in_each_call_that_waits() {
     goes_well(&mut skipping(&["--tdf", "0.5"], Link::Dynamic, &["all"]), DONE);
 }
 
+/// Another sleeper whose time is years off: a clock that loses sight of who sleeps for a day jumps there.
+/// Each command is an exec, in which a program is between its old memory and its new one for a moment.
+#[test]
+fn nobody_is_lost_sight_of_in_an_exec() {
+    const DAY_S: i64 = 86_400;
+    let script = "sleep 200000000 & turn=0; while [ $turn -lt 25 ]; do date +%s; sleep 1d; \
+                  turn=$((turn + 1)); done; date +%s; kill $!";
+    let mut command = qcycle(&["exec", "--pace", "skip", "--", "sh", "-c", script]);
+    let printed = run(&mut command);
+    let times: Vec<i64> = printed.out.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(times.len(), 26, "{} {}", printed.out, printed.err);
+    for day in times.windows(2) {
+        let passed_s = day[1] - day[0];
+        // An hour is more than any host needs to start two commands.
+        assert!((DAY_S..DAY_S + 3600).contains(&passed_s), "{passed_s} s in {times:?}");
+    }
+}
+
 #[test]
 fn threads_and_children_wake_up_when_it_is_their_turn() {
     goes_well(&mut skipping(&[], Link::Dynamic, &["threads"]), DONE);
