@@ -59,7 +59,7 @@ impl Looked {
         if matches!(state, 'Z' | 'X') {
             return Found::Gone;
         }
-        if !matches!(state, 'S' | 'I' | 'D') {
+        if !is_of_a_sleeper(state) {
             return Found::Awake(state);
         }
         let Some(runs) = self.runs() else { return Found::Gone };
@@ -80,9 +80,10 @@ impl Looked {
         }
     }
 
-    /// Whether it is still asleep, and has not run since it was `before`.
+    /// Whether it is still asleep, and has not run since it was `before`: then it is still in what it
+    /// slept in, and one that somebody has woken meanwhile shows another state at once.
     pub fn sleeps_on(&self, before: u64) -> bool {
-        self.look() == Found::Asleep(before)
+        self.state().is_some_and(is_of_a_sleeper) && self.runs() == Some(before)
     }
 
     fn state(&self) -> Option<char> {
@@ -99,6 +100,11 @@ impl Looked {
         let text = std::str::from_utf8(&octets[..count]).ok()?;
         text.split_ascii_whitespace().nth(2)?.parse().ok()
     }
+}
+
+/// `I` is that of idle threads of the kernel.
+const fn is_of_a_sleeper(state: char) -> bool {
+    matches!(state, 'S' | 'I' | 'D')
 }
 
 /// Whether a call is vfork(2), in which a thread sleeps as if it read a disk.

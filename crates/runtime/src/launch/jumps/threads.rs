@@ -56,6 +56,8 @@ pub(super) struct Threads {
     programs: Vec<Arc<Program>>,
     known: Vec<Known>,
     by_number: BTreeMap<(u64, u32), usize>,
+    /// Which was found awake last: it is likely to be found so next.
+    awake: Option<usize>,
     /// Processes that are known to be in no program, as long as none begins.
     strangers: BTreeSet<pid_t>,
     programs_begun: u64,
@@ -88,6 +90,7 @@ impl Threads {
             programs: Vec::new(),
             known: Vec::new(),
             by_number: BTreeMap::new(),
+            awake: None,
             strangers: BTreeSet::new(),
             programs_begun: 0,
             looked: None,
@@ -131,16 +134,20 @@ impl Threads {
         if !self.known.iter().any(|known| known.owner == Owner::Program) {
             return Err(Keeping::NoDeadline);
         }
+        let last = self.awake.take().and_then(|place| Some((place, self.known.get(place)?)));
+        if let Some((place, known)) = last
+            && let Found::Awake(state) = known.look.look()
+        {
+            self.awake = Some(place);
+            return Err(known.keeps(state));
+        }
         let (mut at, mut has_ended) = (0, false);
         while let Some(known) = self.known.get_mut(at) {
             match known.look.look() {
                 Found::Asleep(runs) => known.runs = runs,
-                // What was found last is likely to be found next.
                 Found::Awake(state) => {
-                    let why = known.keeps(state);
-                    self.known.swap(0, at);
-                    self.number();
-                    return Err(why);
+                    self.awake = Some(at);
+                    return Err(known.keeps(state));
                 }
                 Found::Gone => {
                     self.known.swap_remove(at);
