@@ -32,7 +32,7 @@ use super::owed::Owed;
 use super::plan::Plan;
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
 use super::{repeats, tap};
-use runtime::domain::{Domain, Watch, host_now, poll_until, readable};
+use runtime::domain::{Domain, Pace, Watch, host_now, poll_until, readable};
 
 /// Frames read from one node, and handed over to all, per round.
 const FRAMES_PER_ROUND: usize = 64;
@@ -103,7 +103,8 @@ struct Round {
     watch: Watch,
     stopped: PipeReader,
     fabric: Fabric,
-    owed: Owed,
+    /// What kernels owe; looked for only where the clock may jump over it.
+    owed: Option<Owed>,
     board: Arc<Board>,
     /// By station; attackers have none.
     interfaces: Vec<Option<Interface>>,
@@ -148,7 +149,7 @@ impl Round {
         Ok(Self {
             watch: domain.watch()?,
             fabric: Fabric::new(plan, zero),
-            owed: Owed::default(),
+            owed: (domain.pace() != Pace::Real).then(Owed::default),
             board: Arc::new(Board::new(devices, names.clone())),
             recorder: captures.map(|folder| Recorder::begin(folder, &names)).transpose()?,
             domain,
@@ -201,7 +202,9 @@ impl Round {
                 Ok(0) => return self.mark_gone(station, "end of file"),
                 Ok(length) => {
                     let frame = Frame::from(&self.buffer[..length]);
-                    self.owed.sent(station, &frame, host);
+                    if let Some(owed) = &mut self.owed {
+                        owed.sent(station, &frame, host);
+                    }
                     if self.is_needless_repeat(&frame) {
                         self.count(station, |stats| stats.withheld_repeats += 1);
                         continue;
@@ -265,7 +268,9 @@ impl Round {
                 let late = (now - delivery.at).as_ns();
                 self.lateness.count(late.unsigned_abs());
                 self.domain.lateness().frames.note(late);
-                self.owed.delivered(delivery.station, &delivery.frame, host);
+                if let Some(owed) = &mut self.owed {
+                    owed.delivered(delivery.station, &delivery.frame, host);
+                }
                 self.record(delivery.station, now, Heading::Inbound, &delivery.frame);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -308,7 +313,9 @@ impl Round {
         }
         let next_at = self.next_at();
         self.watch.is_for(next_at);
-        self.board.begin_wait(next_at, self.owed.owes_beside(host_now(), self.under_way()));
+        let owing =
+            self.owed.as_ref().and_then(|owed| owed.owes_beside(host_now(), self.under_way()));
+        self.board.begin_wait(next_at, owing);
         let ready = poll_until(&mut fds, self.wait_until());
         self.board.end_wait();
         ready?;

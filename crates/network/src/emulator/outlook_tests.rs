@@ -44,11 +44,15 @@ fn segment(flags: u8, payload: &[u8]) -> Vec<u8> {
 
 /// Data is owed from when it was written to when the connection was reset, whatever the network's
 /// thread is about to do.
+fn domain_that_jumps() -> Arc<Domain> {
+    Domain::new(Start { pace: Pace::Skip, ..Start::default() }).unwrap()
+}
+
 #[test]
 fn what_a_frame_says_is_known_when_it_is_written() {
     const RST: u8 = 0x04;
     const ACK: u8 = 0x10;
-    let domain = Domain::new(Start::default()).unwrap();
+    let domain = domain_that_jumps();
     // Sockets stand for devices, so that this runs without root.
     let [(alice, alices), (bob, _bobs)] = [(); 2].map(|()| UnixDatagram::pair().unwrap());
     alice.set_nonblocking(true).unwrap();
@@ -70,7 +74,7 @@ fn what_a_frame_says_is_known_when_it_is_written() {
 /// When `send_to` returns, the frame is in the device's queue, on a link or there.
 #[test]
 fn a_frame_of_a_kernel_is_known_when_the_call_returns() {
-    let domain = Domain::new(Start::default()).unwrap();
+    let domain = domain_that_jumps();
     let Some(testbed) = Testbed::start(&pair(2), &domain) else { return };
     testbed.send_and_receive();
     let outlook = testbed.emulator.outlook();
@@ -90,7 +94,7 @@ fn a_frame_of_a_kernel_is_known_when_the_call_returns() {
 
 #[test]
 fn a_kernel_owes_nothing_while_a_frame_is_under_way_nor_after_the_last_acknowledgement() {
-    let domain = Domain::new(Start::default()).unwrap();
+    let domain = domain_that_jumps();
     let Some(testbed) = Testbed::start(&pair(5), &domain) else { return };
     let outlook = testbed.emulator.outlook();
     let place = |node: usize| &testbed.sockets[node];
@@ -118,7 +122,7 @@ fn a_kernel_owes_nothing_while_a_frame_is_under_way_nor_after_the_last_acknowled
 
 #[test]
 fn a_neighbour_that_is_not_there_is_owed_until_the_kernel_gives_up() {
-    let domain = Domain::new(Start::default()).unwrap();
+    let domain = domain_that_jumps();
     let Some(testbed) = Testbed::start(&pair(0), &domain) else { return };
     let outlook = testbed.emulator.outlook();
     let begun = Instant::now();
@@ -141,7 +145,7 @@ fn a_neighbour_that_is_not_there_is_owed_until_the_kernel_gives_up() {
 /// machine is too slow to see in the quickest of five.
 #[test]
 fn settings_of_a_node_keep_acknowledgements_from_waiting() {
-    let domain = Domain::new(Start::default()).unwrap();
+    let domain = domain_that_jumps();
     let quickest = |sets: bool| {
         let testbed = Testbed::start(&pair(0), &domain)?;
         let place = |node: usize| &testbed.sockets[node];
@@ -181,7 +185,7 @@ fn settings_of_a_node_keep_acknowledgements_from_waiting() {
 #[test]
 fn looks() {
     const LOOKS: u32 = 10_000;
-    let domain = Domain::new(Start::default()).unwrap();
+    let domain = domain_that_jumps();
     let Some(testbed) = Testbed::start(&pair(0), &domain) else { return };
     let outlook = testbed.emulator.outlook();
     quiet(&outlook, &domain);
