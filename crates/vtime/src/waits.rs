@@ -24,6 +24,10 @@ use crate::time::ProgramTime;
 /// again, so that the owner sees by [`Waits::untold`] that there still is one.
 pub const WAITS: usize = 3_800;
 
+/// Times of a program from here on, 146 years after its domain began, are meant for never: what a call
+/// can wait for at the longest is cut off there or later.
+const NEVER_NS: i64 = i64::MAX / 2;
+
 /// The place of one thread.
 #[repr(C)]
 #[derive(Debug)]
@@ -99,6 +103,14 @@ impl Waits {
         &self.places[..taken.min(WAITS)]
     }
 
+    /// A place by its number among those that were ever taken, whatever the program says of these now.
+    ///
+    /// # Panics
+    /// From [`WAITS`] on, which is a bug of the caller.
+    pub const fn place(&self, number: usize) -> &Wait {
+        &self.places[number]
+    }
+
     /// Attempts so far to find a place that found none.
     pub fn untold(&self) -> u32 {
         self.untold.load(Ordering::Relaxed)
@@ -146,11 +158,13 @@ impl Wait {
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Until when and how the thread says that it waits; `None` if it does not, or was woken.
+    /// Until when and how the thread says that it waits; `None` if it does not, was woken, or waits for
+    /// longer than any clock lasts, as `sleep infinity` does.
     pub fn awaits(&self) -> Option<(ProgramTime, u32)> {
         let state = self.state.load(Ordering::Acquire);
         let deadline = self.deadline.load(Ordering::Relaxed);
-        matches!(state, SLEEPS | CALLS).then_some((ProgramTime::from_ns(deadline), state))
+        let waits = matches!(state, SLEEPS | CALLS) && deadline < NEVER_NS;
+        waits.then_some((ProgramTime::from_ns(deadline), state))
     }
 
     /// Whether the owner has told the thread to look again, and it has not begun to.
@@ -261,6 +275,16 @@ mod tests {
         wait.begin(until, SLEEPS);
         wait.is_not_signalled();
         assert!(wait.awaits().is_some() && wait.wake(SLEEPS) && !wait.is_signalled());
+    }
+
+    #[test]
+    fn who_waits_for_ever_waits_for_no_time() {
+        let waits = table();
+        let wait = waits.of(7).unwrap();
+        for (deadline, is_awaited) in [(NEVER_NS - 1, true), (NEVER_NS, false), (i64::MAX, false)] {
+            wait.begin(ProgramTime::from_ns(deadline), SLEEPS);
+            assert_eq!(wait.awaits().is_some(), is_awaited);
+        }
     }
 
     #[test]

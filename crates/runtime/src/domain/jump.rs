@@ -166,8 +166,8 @@ impl Waiter {
     }
 
     fn wait(&self) -> &Wait {
-        // Places that were ever taken stay so.
-        &self.program.waits().present()[self.place]
+        // How many were taken the program may have changed since.
+        self.program.waits().place(self.place)
     }
 }
 

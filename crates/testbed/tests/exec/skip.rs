@@ -73,6 +73,27 @@ fn nobody_is_lost_sight_of_in_an_exec() {
     }
 }
 
+/// A clock that went to where such a sleep is over would be at the end of all time.
+#[test]
+fn who_sleeps_for_ever_is_not_waited_for() {
+    let script = "sleep infinity & sleep 1d; kill $!; wait; date +%s";
+    let mut command = qcycle(&["exec", "--pace", "skip", "--start", "2001-01-01T00:00:00Z", "--"]);
+    let printed = run(command.args(["sh", "-c", script]));
+    let day_s = printed.out.trim().parse::<i64>().unwrap() - 978_307_200;
+    assert!((86_400..86_400 + 3600).contains(&day_s), "{} {}", printed.out, printed.err);
+    // Alone, it keeps the clock at host rate.
+    let alone = "sleep infinity & read line; kill $!; date +%s";
+    let mut command = qcycle(&["exec", "--pace", "skip", "--start", "2001-01-01T00:00:00Z", "--"]);
+    let mut shell = command.args(["sh", "-c", alone]);
+    shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    sleep_ms(300);
+    drop(child.stdin.take());
+    let printed = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let passed_s = printed.trim().parse::<i64>().unwrap() - 978_307_200;
+    assert!((0..3600).contains(&passed_s), "{passed_s} s");
+}
+
 #[test]
 fn threads_and_children_wake_up_when_it_is_their_turn() {
     goes_well(&mut skipping(&[], Link::Dynamic, &["threads"]), DONE);
