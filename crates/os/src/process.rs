@@ -59,6 +59,20 @@ pub fn state_of(thread: pid_t) -> Option<char> {
     Some(stat(thread, thread)?.state)
 }
 
+/// A thread of a process that has not ended: the first, or another one if the first has ended before the
+/// others (pthread_exit(3)). Of one that has ended the kernel tells neither memory nor files nor namespaces,
+/// though the others have them still.
+pub fn live_thread_of(process: pid_t) -> pid_t {
+    if lives(process, process) {
+        return process;
+    }
+    threads_of(process).into_iter().find(|thread| lives(process, *thread)).unwrap_or(process)
+}
+
+fn lives(process: pid_t, thread: pid_t) -> bool {
+    stat(process, thread).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
 /// The threads of a process.
 pub fn threads_of(process: pid_t) -> Vec<pid_t> {
     numbers(&format!("/proc/{process}/task"))
@@ -139,8 +153,7 @@ impl Identity {
 
     /// Whether it runs, or stands; what has ended does not, waited for or not.
     pub fn runs(self) -> bool {
-        stat(self.number, self.number)
-            .is_some_and(|stat| stat.began == self.began && !matches!(stat.state, 'Z' | 'X'))
+        self.is_there() && lives(self.number, live_thread_of(self.number))
     }
 
     /// A handle of this process.
@@ -222,6 +235,18 @@ impl Process {
     pub fn open_thread(number: pid_t) -> io::Result<Self> {
         const PIDFD_THREAD: c_uint = libc::O_EXCL.unsigned_abs();
         Self::open_as(number, PIDFD_THREAD)
+    }
+
+    /// Opens a process whose descriptors are wanted.
+    ///
+    /// # Errors
+    /// EINVAL if its first thread has ended before the others, and the kernel knows no handles of threads
+    /// (before Linux 6.9).
+    pub fn open_with_files(number: pid_t) -> io::Result<Self> {
+        match live_thread_of(number) {
+            first if first == number => Self::open(number),
+            other => Self::open_thread(other),
+        }
     }
 
     fn open_as(number: pid_t, flags: c_uint) -> io::Result<Self> {

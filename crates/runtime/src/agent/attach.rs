@@ -167,12 +167,15 @@ pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
     if watching.is_err() {
         serving.control.detach_unattended();
     }
+    let attended = watching.ok();
     // Lets no more programs report; those that do already are followed until they have ended.
     drop(serving.follower);
     for refusal in serving.refusals {
         serving.control.warn(refusal);
     }
     drop(serving.jumper);
+    // However soon the program has ended: the command is to find the domain, and what was refused.
+    let _ = attended.map(thread::JoinHandle::join);
     drop(serving.registration);
     0
 }

@@ -23,7 +23,7 @@ use vtime::image::OWN;
 
 use crate::domain::{Domain, Memory, Program};
 use os::namespaces;
-use os::process::parent_of;
+use os::process::{live_thread_of, parent_of};
 
 /// Read of the maps of a process at once: the parts of ours come first, unless the program has
 /// mapped something of its own at yet lower addresses.
@@ -67,7 +67,13 @@ fn own_memory(process: pid_t) -> io::Result<Option<Memory>> {
             break;
         }
     }
-    Ok(None)
+    if length > 0 {
+        return Ok(None);
+    }
+    match live_thread_of(process) {
+        first if first == process => Ok(None),
+        other => own_memory(other),
+    }
 }
 
 /// What lies at the own page, in lines of `/proc/PID/maps`: `None` while they do not say.

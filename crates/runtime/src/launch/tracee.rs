@@ -85,9 +85,7 @@ impl Tracee {
     /// Whether it still stands where it has stopped: not if it was killed, or if another thread
     /// has its number.
     pub(super) fn stands(&self) -> bool {
-        let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
-        let data = info.as_mut_ptr() as usize;
-        self.is_stopped() && ptrace(libc::PTRACE_GETSIGINFO, self.thread, 0, data).is_ok()
+        self.is_stopped() && stands(self.thread)
     }
 
     /// Lets it run, with this signal delivered (0: none).
@@ -313,6 +311,12 @@ impl Drop for Tracee {
             }
         }
     }
+}
+
+/// Whether a thread that this one traces is stopped. One that was killed is not any more.
+pub(super) fn stands(thread: pid_t) -> bool {
+    let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
+    ptrace(libc::PTRACE_GETSIGINFO, thread, 0, info.as_mut_ptr() as usize).is_ok()
 }
 
 /// Fills `to` with the memory of a thread from `from` on, as far as that is mapped. Returns how much.

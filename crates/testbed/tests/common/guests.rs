@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::machine::beside_others;
+use crate::common::patience::{LONGEST, within};
 use runtime::agent::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
 
 pub(crate) const QCYCLE: &str = env!("CARGO_BIN_EXE_qcycle");
@@ -324,14 +325,15 @@ pub(crate) struct Domain(BufReader<UnixStream>);
 
 impl Domain {
     /// Waits for the domain to be there.
+    #[track_caller]
     pub(crate) fn of(name: &str) -> Self {
         let path = runtime().join("quartercycle").join(format!("{name}.sock"));
-        loop {
-            if let Ok(stream) = UnixStream::connect(&path) {
-                return Self(BufReader::new(stream));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let mut found = None;
+        within(LONGEST, format!("there is no domain `{name}`"), || {
+            found = UnixStream::connect(&path).ok();
+            found.is_some()
+        });
+        Self(BufReader::new(found.expect("it was waited for")))
     }
 
     pub(crate) fn ask(&mut self, call: Call) -> Status {

@@ -7,12 +7,14 @@ use std::sync::{Barrier, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard}
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::hangs::{Watched, watched};
+
 static MACHINE: RwLock<()> = RwLock::new(());
 
 #[expect(dead_code, reason = "they are held, and given back when they are dropped")]
 enum Share {
-    Part(RwLockReadGuard<'static, ()>),
-    All(RwLockWriteGuard<'static, ()>),
+    Part(RwLockReadGuard<'static, ()>, Watched),
+    All(RwLockWriteGuard<'static, ()>, Watched),
 }
 
 thread_local! {
@@ -23,7 +25,8 @@ thread_local! {
 /// Waits until no other test runs programs; until this one ends, others wait for it.
 pub(crate) fn alone() {
     SHARE.take();
-    SHARE.set(Some(Share::All(MACHINE.write().unwrap_or_else(PoisonError::into_inner))));
+    let all = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    SHARE.set(Some(Share::All(all, watched())));
 }
 
 /// Waits until no test is alone. Threads that a test has started (they have no name) are covered by
@@ -32,7 +35,10 @@ pub(crate) fn beside_others() {
     if thread::current().name().is_none() {
         return;
     }
-    let part = || Share::Part(MACHINE.read().unwrap_or_else(PoisonError::into_inner));
+    let part = || {
+        let part = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        Share::Part(part, watched())
+    };
     SHARE.with_borrow_mut(|share| {
         share.get_or_insert_with(part);
     });

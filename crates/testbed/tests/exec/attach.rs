@@ -233,6 +233,19 @@ fn programs_that_start_threads_and_children_all_the_time_are_taken_in_whole() {
     }
 }
 
+/// Under its number the kernel says nothing any more of its memory and its files.
+#[test]
+fn a_program_whose_first_thread_has_ended_is_taken_in() {
+    let headless = c("headless", Link::Dynamic);
+    let guest = Running::start(In::Native, "", &headless, &["1"]).ready();
+    let mut attached = Attached::to(guest.child.id(), "headless");
+    attached.ask(Call::Hold);
+    sleep_ms(HOLD_MS);
+    attached.ask(Call::Release);
+    assert_eq!(guest.finish().out, "slept\ntimer\n");
+    attached.last();
+}
+
 #[test]
 fn a_killed_command_lets_the_program_go_on_and_start_others() {
     let script = "while read word; do /bin/echo $word; done; exit 7";

@@ -73,6 +73,17 @@ fn nobody_is_lost_sight_of_in_an_exec() {
     }
 }
 
+/// Its memory and files are not to be seen under its number. Beside a sleeper whose time is a hundred years off.
+#[test]
+fn a_program_whose_first_thread_has_ended_is_waited_for() {
+    for link in [Link::Dynamic, Link::Static] {
+        let script = "sleep 3153600000 & \"$1\" 86400; kill $!";
+        let guest = c("headless", link);
+        let mut command = qcycle(&["exec", "--pace", "skip", "--", "sh", "-c", script, "sh"]);
+        goes_well(command.arg(guest), "ready\nslept\ntimer\n");
+    }
+}
+
 /// A clock that went to where such a sleep is over would be at the end of all time.
 #[test]
 fn who_sleeps_for_ever_is_not_waited_for() {

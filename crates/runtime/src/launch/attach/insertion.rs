@@ -61,7 +61,7 @@ impl<'p> Insertion<'p> {
         // The kernel would reset a blocked SIGTRAP to its default action at the first step.
         tracee.set_blocked(!SIGTRAP_BIT)?;
         let at = vdso + equipment.addresses.vdso.syscall;
-        let process = Process::open(process)?;
+        let process = Process::open_with_files(process)?;
         let mut insertion = Self {
             equipment,
             patch,
@@ -197,6 +197,11 @@ impl<'p> Insertion<'p> {
         self.write(0, &words)?;
         self.call(number, arguments(self.scratch))?;
         self.words(0)
+    }
+
+    /// The thread that makes the calls.
+    pub(super) const fn thread(&self) -> pid_t {
+        self.tracee.thread()
     }
 
     /// Undoes what was done, as far as it can be undone.

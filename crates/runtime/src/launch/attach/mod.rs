@@ -44,10 +44,11 @@ use vtime::{HostTime, ProgramTime};
 use super::arch::ATTACHES;
 use super::equip::Equipment;
 use super::follow::Follower;
+use super::tracee;
 use crate::domain::Domain;
 use facts::ImageSlot;
 use insertion::Insertion;
-use os::process::{signal_set, status_of};
+use os::process::{live_thread_of, signal_set, status_of};
 use sched::Clocks;
 use tree::{Thread, Threads, Tree, refusal};
 use vdso::Patch;
@@ -75,7 +76,7 @@ pub struct Attached {
 /// Whether the image of a domain is mapped into a process; also `true` where that cannot be read.
 #[must_use]
 pub fn may_be_in_a_domain(process: pid_t) -> bool {
-    fs::read_to_string(format!("/proc/{process}/maps")).map_or_else(
+    maps_of(process).map_or_else(
         |error| error.kind() != io::ErrorKind::NotFound,
         |maps| facts::image_slot(&maps) == ImageSlot::InADomain,
     )
@@ -90,33 +91,48 @@ pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<StoppedProgram> {
     if !ATTACHES {
         return Err(refusal(process, "attaching to running programs is supported only on x86-64"));
     }
-    let tree = Tree::stop(process, keep_out)?;
-    let mut stopped = StoppedProgram { tree, vdso: BTreeMap::new() };
-    let length = super::image::own_vdso().map_or(0, |vdso| vdso.len() as u64);
-    for (process, threads) in &mut stopped.tree.processes {
-        let maps = fs::read_to_string(format!("/proc/{process}/maps"))
-            .map_err(|error| refusal(*process, &error.to_string()))?;
-        let at = match facts::image_slot(&maps) {
-            ImageSlot::Free { vdso } => vdso,
-            ImageSlot::InADomain => return Err(refusal(*process, "it is already in a domain")),
-            ImageSlot::NoVdso => return Err(refusal(*process, "it has no vDSO")),
-            ImageSlot::Occupied => {
-                return Err(refusal(
-                    *process,
-                    &format!(
-                        "it uses the addresses needed for the image ({IMAGE:#x} to {:#x})",
-                        OWN + OWN_SIZE
-                    ),
-                ));
-            }
-        };
-        stopped.vdso.insert(*process, at);
-        for thread in threads.values_mut() {
-            leave_vdso(thread, at..at + length)
-                .map_err(|error| refusal(*process, &error.to_string()))?;
+    let mut tree = Tree::stop(process, keep_out)?;
+    let (root, length) = (process, super::image::own_vdso().map_or(0, |vdso| vdso.len() as u64));
+    let mut vdso = BTreeMap::new();
+    for (process, threads) in &mut tree.processes {
+        match make_ready(*process, threads, length) {
+            Ok(at) => drop(vdso.insert(*process, at)),
+            // Killed since.
+            Err(_) if *process != root && !all_stand(threads) => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(stopped)
+    tree.processes.retain(|process, _| vdso.contains_key(process));
+    Ok(StoppedProgram { tree, vdso })
+}
+
+fn maps_of(process: pid_t) -> io::Result<String> {
+    fs::read_to_string(format!("/proc/{}/maps", live_thread_of(process)))
+}
+
+fn all_stand(threads: &Threads) -> bool {
+    threads.keys().all(|thread| tracee::stands(*thread))
+}
+
+/// Leads its threads out of the vDSO. Returns where that lies.
+fn make_ready(process: pid_t, threads: &mut Threads, length: u64) -> io::Result<u64> {
+    let refused = |reason: String| refusal(process, &reason);
+    let maps = maps_of(process).map_err(|error| refused(error.to_string()))?;
+    let at = match facts::image_slot(&maps) {
+        ImageSlot::Free { vdso } => vdso,
+        ImageSlot::InADomain => return Err(refused("it is already in a domain".to_owned())),
+        ImageSlot::NoVdso => return Err(refused("it has no vDSO".to_owned())),
+        ImageSlot::Occupied => {
+            return Err(refused(format!(
+                "it uses the addresses needed for the image ({IMAGE:#x} to {:#x})",
+                OWN + OWN_SIZE
+            )));
+        }
+    };
+    for thread in threads.values_mut() {
+        leave_vdso(thread, at..at + length).map_err(|error| refused(error.to_string()))?;
+    }
+    Ok(at)
 }
 
 impl StoppedProgram {
@@ -128,6 +144,7 @@ impl StoppedProgram {
     /// then, and all go on.
     pub fn insert_into(self, follower: &Follower, domain: &Domain) -> io::Result<Attached> {
         let Self { mut tree, vdso } = self;
+        let root = tree.root();
         let patch = Patch::new()?;
         let equipment = &*follower.equipment;
         let waits = decide_waits(&mut tree)?;
@@ -142,12 +159,14 @@ impl StoppedProgram {
         }
         let mut insertions = Vec::new();
         for ((process, threads), (program, own)) in tree.processes.iter_mut().zip(&own) {
-            let thread = threads.values_mut().next().expect("a process without threads is gone");
+            let (number, thread) =
+                threads.iter_mut().next().expect("a process without threads is gone");
             match prepare(equipment, &patch, *process, thread, vdso[process], own.as_fd()) {
                 Ok(insertion) => {
                     program.runs();
                     insertions.push((*process, insertion));
                 }
+                Err(_) if *process != root && !tracee::stands(*number) => {}
                 Err(error) => {
                     insertions
                         .into_iter()
@@ -161,6 +180,11 @@ impl StoppedProgram {
             let installed = insertion.install_filter();
             let listener = match installed {
                 Ok(listener) => listener,
+                // Killed, and for those that are in the domain by now there is no way back.
+                Err(_) if !tracee::stands(insertion.thread()) => {
+                    insertion.undo();
+                    continue;
+                }
                 Err(error) => {
                     insertion.undo();
                     insertions.for_each(|(_, insertion)| insertion.undo());
@@ -217,7 +241,11 @@ fn decide_waits(tree: &mut Tree) -> io::Result<BTreeMap<pid_t, Next>> {
     let mut clocks = Clocks::default();
     let mut waits = BTreeMap::new();
     for thread in tree.processes.values_mut().flat_map(Threads::values_mut) {
-        let registers = thread.tracee.registers()?;
+        let registers = match thread.tracee.registers() {
+            Ok(registers) => registers,
+            Err(_) if !thread.tracee.stands() => continue,
+            Err(error) => return Err(error),
+        };
         let Some((number, args, result)) = registers.call() else { continue };
         let call = Interrupted { number, args, result };
         let asleep_since = thread.asleep.and_then(|asleep| asleep.since(&mut clocks));

@@ -4,56 +4,58 @@
 //! process are gone, and a traced one is gone when its tracer has heard of its end (`de_thread` and
 //! `ptrace_attach` of the kernel). So a tracer of some that attaches to the one in that moment waits
 //! for itself. Another thread of its process may learn of ends in its place: wait(2), `__WNOTHREAD`.
+//!
+//! The first thread of a process ends for its tracer only after all others, which may be long after the
+//! tracer has given up on it; and one that has run another program may end before the tracer knows of it by
+//! its new number. Until somebody hears of it, its parent waits for it in vain. So ends are learned
+//! of as long as anybody is traced.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use libc::{c_int, pid_t};
 
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A thread that learns of ends. Dropping it ends it.
+/// A thread that learns of ends. When this is dropped, it goes on until none is traced any more.
 #[derive(Debug)]
-pub(super) struct Reaper {
-    traced: Option<Sender<pid_t>>,
-    thread: Option<JoinHandle<()>>,
-}
+pub(super) struct Reaper(Sender<pid_t>);
 
 impl Reaper {
     pub(super) fn start() -> io::Result<Self> {
         let (traced, receiver) = channel();
-        let thread = thread::Builder::new().name("reaper".into()).spawn(move || reap(&receiver))?;
-        Ok(Self { traced: Some(traced), thread: Some(thread) })
+        thread::Builder::new().name("reaper".into()).spawn(move || reap(&receiver))?;
+        Ok(Self(traced))
     }
 
-    /// A thread is traced from now on. The tracer may learn of its end as well; the later of the two
-    /// learns that there is no such thread.
-    pub(super) fn traced(&self, thread: pid_t) {
-        // Fails only if the other side has panicked.
-        let _ = self.traced.as_ref().map(|traced| traced.send(thread));
-    }
-}
-
-impl Drop for Reaper {
-    fn drop(&mut self) {
-        drop(self.traced.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+    /// A thread of a process is traced from now on: under its own number, and after an exec under that of
+    /// the process. The tracer may learn of its end as well; the later of the two learns that
+    /// there is no such thread.
+    pub(super) fn traced(&self, process: pid_t, thread: pid_t) {
+        for number in [process, thread] {
+            // Fails only if the other side has panicked.
+            let _ = self.0.send(number);
         }
     }
 }
 
 fn reap(receiver: &Receiver<pid_t>) {
-    let mut traced = Vec::new();
+    let mut numbers = BTreeSet::new();
     loop {
         match receiver.recv_timeout(LOOK) {
-            Ok(thread) => traced.push(thread),
-            Err(RecvTimeoutError::Timeout) => traced.retain(|thread| is_there(*thread)),
-            Err(RecvTimeoutError::Disconnected) => return,
+            Ok(number) => _ = numbers.insert(number),
+            // Nobody may have a number now, and a thread that is traced take it over a moment later.
+            Err(RecvTimeoutError::Timeout) => numbers.iter().for_each(|one| _ = is_there(*one)),
+            Err(RecvTimeoutError::Disconnected) => break,
         }
+    }
+    while !numbers.is_empty() {
+        numbers.retain(|number| is_there(*number));
+        thread::sleep(LOOK);
     }
 }
 
@@ -85,8 +87,14 @@ fn state_change(thread: pid_t, flags: c_int) -> Option<c_int> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::time::Instant;
+
     use super::super::tree::{Tree, tests::threads};
     use super::*;
+    use crate::launch::tracee::Tracee;
 
     #[test]
     fn the_ends_of_what_another_thread_traces_are_heard_of() {
@@ -95,15 +103,43 @@ mod tests {
         let mut tree = Tree::stop(process, &[]).unwrap();
         let numbers: Vec<pid_t> = tree.processes[&process].keys().copied().collect();
         let reaper = Reaper::start().unwrap();
-        numbers.iter().for_each(|thread| reaper.traced(*thread));
+        numbers.iter().for_each(|thread| reaper.traced(process, *thread));
         child.kill().unwrap();
         // Its first thread is heard of last.
-        while std::path::Path::new(&format!("/proc/{process}")).exists() {
+        while Path::new(&format!("/proc/{process}")).exists() {
             thread::sleep(LOOK);
         }
         let first = tree.processes.get_mut(&process).unwrap().get_mut(&process).unwrap();
         assert_eq!(first.tracee.wait().unwrap(), crate::launch::tracee::Stop::Gone);
         drop(tree);
+        assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
+    }
+
+    /// Its tracer knows it by the number that it had before.
+    #[test]
+    fn the_end_of_one_that_has_run_another_program_is_heard_of() {
+        let program = "import os, sys, threading\n\
+                       go = lambda: sys.stdin.readline() and os.execv('/bin/true', ['true'])\n\
+                       thread = threading.Thread(target=go)\n\
+                       thread.start()\n\
+                       print(thread.native_id, flush=True)";
+        let mut python = Command::new("python3");
+        let python = python.args(["-c", program]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = python.spawn().unwrap();
+        let process = child.id().cast_signed();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let thread = line.trim().parse().unwrap();
+        let tracee = Tracee::seize_among_others(thread).unwrap();
+        let reaper = Reaper::start().unwrap();
+        reaper.traced(process, thread);
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let begun = Instant::now();
+        while Path::new(&format!("/proc/{process}")).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it is never reaped");
+            thread::sleep(LOOK);
+        }
+        drop(tracee);
         assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
     }
 }

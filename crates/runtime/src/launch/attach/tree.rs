@@ -47,6 +47,7 @@ pub(super) struct Tree {
     pub(super) processes: BTreeMap<pid_t, Threads>,
     root: pid_t,
     keep_out: Vec<pid_t>,
+    reaper: Reaper,
 }
 
 impl Tree {
@@ -56,10 +57,10 @@ impl Tree {
     /// # Errors
     /// When one of them cannot be attached, or does not stop; says which and why.
     pub(super) fn stop(root: pid_t, keep_out: &[pid_t]) -> io::Result<Self> {
-        let mut tree = Self { processes: BTreeMap::new(), root, keep_out: keep_out.to_vec() };
+        let (processes, keep_out) = (BTreeMap::new(), keep_out.to_vec());
+        let mut tree = Self { processes, root, keep_out, reaper: Reaper::start()? };
         let until = Instant::now() + LONGEST;
-        let reaper = Reaper::start()?;
-        while tree.seize_all(&reaper)? {
+        while tree.seize_all()? || !tree.all_stand() {
             tree.wait(until)?;
             if Instant::now() > until {
                 return Err(refusal(
@@ -76,12 +77,16 @@ impl Tree {
         }
     }
 
+    pub(super) const fn root(&self) -> pid_t {
+        self.root
+    }
+
     pub(super) fn name(&self) -> String {
         name_of(self.root)
     }
 
     /// Asks all to stop that were not asked yet. Returns whether there were any.
-    fn seize_all(&mut self, reaper: &Reaper) -> io::Result<bool> {
+    fn seize_all(&mut self) -> io::Result<bool> {
         let mut any = false;
         let mut processes = vec![self.root];
         while let Some(process) = processes.pop() {
@@ -90,7 +95,7 @@ impl Tree {
                 if !threads.contains_key(&thread)
                     && let Some(new) = seize(process, thread)?
                 {
-                    reaper.traced(thread);
+                    self.reaper.traced(process, thread);
                     // Fails if it has ended, as the next look finds, or has run another
                     // program meanwhile: then it is the first of its process.
                     if new.tracee.interrupt().is_err()
@@ -121,6 +126,12 @@ impl Tree {
         };
         let numbers = numbers.split_whitespace().filter_map(|number| number.parse().ok());
         Ok(numbers.filter(|number| !self.keep_out.contains(number)).collect())
+    }
+
+    /// Whether all stand still that were found stopped. If not, one was killed, or another thread has taken
+    /// its number over for an exec, and has perhaps never been seen under any other.
+    fn all_stand(&self) -> bool {
+        self.processes.values().flat_map(Threads::values).all(|thread| thread.tracee.stands())
     }
 
     /// Waits until all that were asked have stopped or ended.
@@ -304,6 +315,24 @@ pub(super) mod tests {
         assert_eq!(first.tracee.wait().unwrap_err().kind(), io::ErrorKind::NotFound);
         drop(tree);
         // The tracer is its parent here, and has reaped it by hearing of its end.
+        assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
+    }
+
+    #[test]
+    fn a_killed_program_is_reaped_also_if_its_first_thread_was_given_up_on() {
+        let mut child = threads();
+        let process = child.id().cast_signed();
+        let mut tree = Tree::stop(process, &[]).unwrap();
+        child.kill().unwrap();
+        let threads = tree.processes.get_mut(&process).unwrap();
+        // Its end is reported after those of the others, of which nobody has heard yet.
+        drop(threads.remove(&process));
+        drop(tree);
+        let begun = Instant::now();
+        while std::path::Path::new(&format!("/proc/{process}")).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it is never reaped");
+            std::thread::sleep(LOOK);
+        }
         assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
     }
 }

@@ -16,6 +16,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use libc::pid_t;
+use os::process::live_thread_of;
 
 /// The namespaces of the network in which programs are.
 #[derive(Debug, Default)]
@@ -52,14 +53,15 @@ impl Namespaces {
     pub(super) fn find(&mut self, processes: &BTreeSet<pid_t>) {
         self.namespaces.values_mut().for_each(|namespace| namespace.processes.clear());
         for process in processes {
+            let thread = live_thread_of(*process);
             // One that hides from us is in ours, as far as is known.
-            let path = std::fs::read_link(format!("/proc/{process}/ns/net"))
+            let path = std::fs::read_link(format!("/proc/{thread}/ns/net"))
                 .or_else(|_| std::fs::read_link("/proc/self/ns/net"));
             let Ok(path) = path else { continue };
             if let Some(known) = self.namespaces.get_mut(&path) {
                 known.processes.push(*process);
             } else if let Ok(mut new) =
-                Namespace::of(*process, self.which).or_else(|_| Namespace::of_ours(self.which))
+                Namespace::of(thread, self.which).or_else(|_| Namespace::of_ours(self.which))
             {
                 new.processes.push(*process);
                 self.namespaces.insert(path, new);
@@ -76,8 +78,8 @@ impl Namespaces {
 }
 
 impl Namespace {
-    fn of(process: pid_t, which: Which) -> io::Result<Self> {
-        Self::in_folder(&format!("/proc/{process}/net"), which)
+    fn of(thread: pid_t, which: Which) -> io::Result<Self> {
+        Self::in_folder(&format!("/proc/{thread}/net"), which)
     }
 
     fn of_ours(which: Which) -> io::Result<Self> {
@@ -124,7 +126,9 @@ impl Namespace {
             return false;
         }
         let descriptors = |process: &pid_t| {
-            std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten()
+            std::fs::read_dir(format!("/proc/{}/fd", live_thread_of(*process)))
+                .into_iter()
+                .flatten()
         };
         let mut links = self
             .processes

@@ -11,7 +11,7 @@ use libc::{c_int, pid_t};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_gettime, timerfd_settime};
 
-use os::process::Process;
+use os::process::{Process, live_thread_of};
 
 /// Where links to timerfds in `/proc` lead.
 pub(super) const TIMERFD: &str = "anon_inode:[timerfd]";
@@ -51,6 +51,7 @@ impl TimerFd {
     pub(super) fn order_with(&self, process: pid_t, fd: c_int) -> io::Result<Ordering> {
         const KCMP_FILE: c_int = 0;
         let (own, one) = (std::process::id(), self.0.as_raw_fd());
+        let process = live_thread_of(process);
         // SAFETY: takes numbers only.
         match unsafe { libc::syscall(libc::SYS_kcmp, own, process, KCMP_FILE, one, fd) } {
             0 => Ok(Ordering::Equal),

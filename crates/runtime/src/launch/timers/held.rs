@@ -12,7 +12,7 @@ use libc::{c_int, pid_t};
 
 use super::descriptor::{TIMERFD, TimerFd};
 use super::table::Lane;
-use os::process::{self, Identity};
+use os::process::{self, Identity, live_thread_of};
 
 /// A timerfd, and a process that has it: first the one that set it.
 pub(super) struct Descriptor {
@@ -61,7 +61,7 @@ pub(super) fn all(owners: impl Iterator<Item = Identity>) -> Vec<(Identity, c_in
 
 /// The numbers under which a process has timerfds; none if it is gone, or closed to this user.
 pub(in crate::launch) fn timerfds_of(process: pid_t) -> Vec<c_int> {
-    let folder = fs::read_dir(format!("/proc/{process}/fd"));
+    let folder = fs::read_dir(format!("/proc/{}/fd", live_thread_of(process)));
     let entries = folder.into_iter().flatten().flatten();
     let timers = entries
         .filter(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == TIMERFD));

@@ -133,7 +133,7 @@ impl Timers {
             libc::SYS_timer_delete => Ok(self.delete(process, which)),
             libc::SYS_timerfd_settime => self.set_descriptor(process, call, lane),
             libc::SYS_timerfd_gettime => {
-                let timer = TimerFd::of(&Process::open(process)?, which)?;
+                let timer = TimerFd::of(&Process::open_with_files(process)?, which)?;
                 let known = self.place_of(&timer).ok().map(|place| self.order[place]);
                 let left = known.map(|number| self.left(Key::Descriptor(number)));
                 Ok(self.report_setting(call.thread, left.unwrap_or_default()))
@@ -160,7 +160,7 @@ impl Timers {
             return Err(invalid());
         }
         let setting = requested_setting(&call)?;
-        let timer = TimerFd::of(&Process::open(process)?, call.words[0] as c_int)?;
+        let timer = TimerFd::of(&Process::open_with_files(process)?, call.words[0] as c_int)?;
         let epoch = timer.clock().and_then(epoch_of).ok_or_else(invalid)?;
         let absolute = absolute(&call, epoch)?;
         let number = self.number_of(timer, (process, call.words[0] as c_int), lane)?;
@@ -285,7 +285,7 @@ impl Timers {
         process: pid_t,
         fd: c_int,
     ) -> io::Result<()> {
-        let timer = TimerFd::of(&Process::open(process)?, fd)?;
+        let timer = TimerFd::of(&Process::open_with_files(process)?, fd)?;
         // Shared with a process that came before, if there is a place for it.
         if timer.clock().and_then(epoch_of).is_none() || self.place_of(&timer).is_ok() {
             return Ok(());
