@@ -378,6 +378,21 @@ static void leaves(void)
 	tell("context");
 }
 
+/* Whoever is sent a signal runs from then on, until it sleeps again. */
+static void await_sleep(pid_t process)
+{
+	char path[64], line[512] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", process);
+	while (!strstr(line, ") S ")) {
+		FILE *stat = fopen(path, "r");
+		if (!stat || !fgets(line, sizeof(line), stat))
+			_exit(1);
+		fclose(stat);
+		usleep(1000);
+	}
+}
+
 /* Waits for an octet that a child writes, which sends a signal before. */
 static void read_beside_a_signal(void)
 {
@@ -388,9 +403,9 @@ static void read_beside_a_signal(void)
 		return;
 	fflush(stdout);
 	if (fork() == 0) {
-		usleep(20000);
+		await_sleep(getppid());
 		kill(getppid(), SIGSYS);
-		usleep(20000);
+		await_sleep(getppid());
 		_exit(write(ends[1], "x", 1) != 1);
 	}
 	errno = 0;
