@@ -19,7 +19,8 @@ use libc::pid_t;
 pub struct Looked {
     stat: File,
     schedstat: File,
-    syscall: File,
+    /// `None` of threads of the kernel, and of programs that hide, for who is not root.
+    syscall: Option<File>,
     thread: pid_t,
 }
 
@@ -44,7 +45,11 @@ impl Looked {
     /// thread runs (`CONFIG_SCHED_INFO`).
     pub fn open(process: pid_t, thread: pid_t) -> io::Result<Self> {
         let open = |file| File::open(format!("/proc/{process}/task/{thread}/{file}"));
-        let (stat, schedstat, syscall) = (open("stat")?, open("schedstat")?, open("syscall")?);
+        let (stat, schedstat) = (open("stat")?, open("schedstat")?);
+        let syscall = match open("syscall") {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+            opened => Some(opened?),
+        };
         Ok(Self { stat, schedstat, syscall, thread })
     }
 
@@ -63,8 +68,13 @@ impl Looked {
             return Found::Awake(state);
         }
         let Some(runs) = self.runs() else { return Found::Gone };
+        let closed = || io::ErrorKind::PermissionDenied.into();
         let mut octets = [0; 256];
-        match self.syscall.read_at(&mut octets, 0) {
+        match self
+            .syscall
+            .as_ref()
+            .map_or_else(|| Err(closed()), |file| file.read_at(&mut octets, 0))
+        {
             Ok(count) => {
                 let call = String::from_utf8_lossy(&octets[..count]);
                 let sleeps = !call.starts_with("running");
@@ -74,7 +84,7 @@ impl Looked {
                 }
             }
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Found::Gone,
-            // Of threads of the kernel, and of programs that hide: the state is all there is.
+            // The state is all there is.
             Err(_) if state == 'D' => Found::Awake(state),
             Err(_) => Found::Asleep(runs),
         }

@@ -84,6 +84,22 @@ fn an_ordinary_user_runs_programs_in_virtual_time() {
     assert!(lines[4].contains("own is held") && lines[5].contains("own runs"), "{lines:?}");
 }
 
+/// Of threads of the kernel, and of programs that hide, it may not see in which call they are.
+#[test]
+fn an_ordinary_user_skips_idle_time() {
+    let user = Ordinary::new();
+    let (skip, hostile) = (user.guest("skip"), user.guest("hostile"));
+    let printed = run(user.exec(&["--pace", "skip"], skip).arg("all"));
+    assert_eq!((printed.out.as_str(), printed.end), ("done\n", 0), "{}", printed.err);
+    let printed = run(user.exec(&["--pace", "skip"], hostile).args(["closed", "/bin/sleep", "1d"]));
+    assert_eq!(
+        (printed.out.as_str(), printed.end),
+        ("dumpable 0\ndumpable 0\n", 0),
+        "{}",
+        printed.err
+    );
+}
+
 /// A program that lost its parent is still a descendant of the agent, so that it may be attached
 /// to also where the kernel restricts that (`kernel.yama.ptrace_scope` = 1).
 #[test]
