@@ -31,6 +31,8 @@ class Place:
     meaning: str
     # Host seconds per virtual second; `None` for the host's own time.
     tdf: int | None = 1
+    # How its time passes.
+    pace: str = "real"
     # How long the domain is held, and how much later it is held again; never if 0.
     hold_s: float = 0
     hold_every_s: float = 0
@@ -43,11 +45,13 @@ NATIVE = Place("native", "on the host", tdf=None)
 VIRTUAL = Place("virtual", "in a time domain at a time dilation factor of 1")
 HELD = Place("held", "the same, held 20 ms every 200 ms", **HOLD)
 SLOWED = Place("slowed", "in a time domain at a time dilation factor of 2", tdf=2)
+SKIPPING = Place("skip", "in a time domain whose clock skips idle time", pace="skip")
 NODES = Place("nodes", "server and client in nodes of a scenario", in_nodes=True)
 NODES_SLOWED = Place("nodes-slowed", "the same at a factor of 2", tdf=2, in_nodes=True)
 NODES_HELD = Place("nodes-held", "the same, held 20 ms every 200 ms", in_nodes=True, **HOLD)
+NODES_SKIPPING = Place("nodes-skip", "the same, skipping idle time", pace="skip", in_nodes=True)
 
-ALL = [VIRTUAL, HELD, SLOWED, NODES, NODES_SLOWED, NODES_HELD]
+ALL = [VIRTUAL, HELD, SLOWED, SKIPPING, NODES, NODES_SLOWED, NODES_HELD, NODES_SKIPPING]
 
 # Virtual, for nodes; their clients take some seconds.
 NODES_LONGEST_S = 120
@@ -94,7 +98,8 @@ def on_loopback(place: Place, run: Run, qcycle: str, name: str) -> list[str]:
     command = ["unshare", *isolation(), *LOOPBACK, *run.command]
     if place.tdf is None:
         return command
-    return [qcycle, "exec", "--name", name, "--tdf", str(place.tdf), "--", *command]
+    options = ["--name", name, "--tdf", str(place.tdf), "--pace", place.pace]
+    return [qcycle, "exec", *options, "--", *command]
 
 
 def in_nodes(
@@ -102,7 +107,7 @@ def in_nodes(
 ) -> tuple[list[str], str]:
     """The command for two nodes, and the name of their domain."""
     scenario = nodes.write_scenario(scratch, name, run.pair, environment, NODES_LONGEST_S)
-    options = ["--runs", str(scratch / "runs"), "--tdf", str(place.tdf)]
+    options = ["--runs", str(scratch / "runs"), "--tdf", str(place.tdf), "--pace", place.pace]
     # A run is called by its scenario and a number, which is 1 for a new scenario.
     return [qcycle, "run", str(scenario), *options], f"{name}-1"
 

@@ -153,6 +153,8 @@ impl Shared {
         }
         let (first, untold) = Domain::first_awaited(threads.programs());
         let due = domain.next_due();
+        // Before the second look, which sees whom such a timer has woken meanwhile.
+        let owed = outlooks.iter().any(|waits| waits.for_kernels) || threads.are_owed();
         if !threads.have_slept() {
             return Turn::Kept(Keeping::Program);
         }
@@ -163,7 +165,6 @@ impl Shared {
         if threads.keep_untold(untold) {
             return Turn::Kept(Keeping::Untold);
         }
-        let owed = outlooks.iter().any(|waits| waits.for_kernels) || threads.are_owed();
         let now = domain.now();
         match next(first, due, now) {
             Next::Overdue => {

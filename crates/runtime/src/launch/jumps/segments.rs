@@ -1,13 +1,16 @@
 //! TCP connections of programs for which a kernel may be about to do something: it sends a segment
 //! again, asks for room, or acknowledges late, by timers that run on host time. The clock has to run
 //! along with them: a jump meanwhile would let a timeout of a program pass before an answer that is
-//! on its way. As long as the acknowledgement of a segment is not there, its sender has a timer.
+//! on its way. As long as the acknowledgement of a segment is not there, its sender has a timer. What is
+//! not sent yet although it could be is spread over time by its congestion control (BBR), with a timer
+//! of which nothing is told.
 //!
 //! Where the agent carries what programs send to others itself, it knows of that by its network, which sees
 //! what is still under way ([`super::Outlook`]); then connections within a node are all that is looked at.
 //!
 //! Connections are looked at only when the namespace of the network has sent segments since nothing was
-//! awaited there. proc_pid_net(5), network_namespaces(7)
+//! awaited there; where sending is spread over time, also as long as a program has a connection at all, since
+//! a segment that is not sent yet shows in no count. proc_pid_net(5), network_namespaces(7)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,6 +26,8 @@ use os::process::live_thread_of;
 pub(super) struct Namespaces {
     namespaces: BTreeMap<PathBuf, Namespace>,
     which: Which,
+    /// Whether connections of this host spread over time what they send.
+    pace: bool,
 }
 
 /// Which connections of programs keep the clock from jumping while a timer runs for them.
@@ -46,7 +51,10 @@ struct Namespace {
 
 impl Namespaces {
     pub(super) fn new(which: Which) -> Self {
-        Self { namespaces: BTreeMap::new(), which }
+        let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+        // Nodes have one of these, whatever their host has (`network::tcp_settings`).
+        let pace = which == Which::All && control.is_ok_and(|name| paces(name.trim()));
+        Self { namespaces: BTreeMap::new(), which, pace }
     }
 
     /// Finds out anew where these processes are.
@@ -72,8 +80,9 @@ impl Namespaces {
 
     /// Whether a timer of a kernel runs for a connection of a program. What cannot be read has none.
     pub(super) fn are_owed(&mut self) -> bool {
-        let which = self.which;
-        self.namespaces.values_mut().any(|namespace| namespace.is_owed(which).unwrap_or(false))
+        let (which, pace) = (self.which, self.pace);
+        let mut namespaces = self.namespaces.values_mut();
+        namespaces.any(|namespace| namespace.is_owed(which, pace).unwrap_or(false))
     }
 }
 
@@ -96,7 +105,7 @@ impl Namespace {
         Ok(Self { counters, connections, settled: None, processes: Vec::new() })
     }
 
-    fn is_owed(&mut self, which: Which) -> io::Result<bool> {
+    fn is_owed(&mut self, which: Which, pace: bool) -> io::Result<bool> {
         let mut octets = [0; 4096];
         let count = self.counters.read_at(&mut octets, 0)?;
         let counters = String::from_utf8_lossy(&octets[..count]);
@@ -115,7 +124,8 @@ impl Namespace {
             lines.lines().skip(1).for_each(|line| timed.note(line, which));
         }
         let is_owed = timed.is_local || self.have_one_of(&timed.sockets);
-        if !is_owed {
+        let may_be_soon = pace && self.have_one_of(&timed.open);
+        if !is_owed && !may_be_soon {
             self.settled = sent;
         }
         Ok(is_owed)
@@ -158,6 +168,8 @@ fn sent_to_itself(counters: &str) -> Option<u64> {
 struct Timed {
     /// As links to their descriptors say.
     sockets: BTreeSet<PathBuf>,
+    /// All others that may send.
+    open: BTreeSet<PathBuf>,
     /// There is one within this host that no process has open any more.
     is_local: bool,
 }
@@ -167,10 +179,19 @@ impl Timed {
         /// Of the timers: one that sends again, or asks for room.
         const SENDS: [&str; 2] = ["01", "04"];
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [_, local, remote, .., timer, _, _, _, socket] = fields[..fields.len().min(10)] else {
+        /// Of the states: `TCP_TIME_WAIT`, `TCP_CLOSE` and `TCP_LISTEN`.
+        const SEND_NOTHING: [&str; 3] = ["06", "07", "0A"];
+        let [_, local, remote, state, queues, timer, _, _, _, socket] =
+            fields[..fields.len().min(10)]
+        else {
             return;
         };
-        if !timer.split(':').next().is_some_and(|timer| SENDS.contains(&timer)) {
+        let [queue, timer] = [queues, timer].map(|field| field.split(':').next().unwrap_or(""));
+        let name = || format!("socket:[{socket}]").into();
+        if queue.bytes().all(|digit| digit == b'0') && !SENDS.contains(&timer) {
+            if !SEND_NOTHING.contains(&state) {
+                self.open.insert(name());
+            }
             return;
         }
         let is_within = is_loopback(local) || host(local) == host(remote);
@@ -179,9 +200,14 @@ impl Timed {
         }
         match socket {
             "0" => self.is_local |= is_loopback(local),
-            _ => _ = self.sockets.insert(format!("socket:[{socket}]").into()),
+            _ => _ = self.sockets.insert(name()),
         }
     }
+}
+
+/// Whether a congestion control spreads over time what is sent; of one that is not known it is taken to.
+fn paces(congestion_control: &str) -> bool {
+    !matches!(congestion_control, "reno" | "cubic")
 }
 
 /// An address without its port.
@@ -230,17 +256,19 @@ mod tests {
 
     #[test]
     fn lines_name_connections_for_which_a_timer_runs() {
-        let line = |local: &str, timer: &str, socket: &str| {
+        let queued = |local: &str, unsent: u32, timer: &str, socket: &str| {
             format!(
-                "   0: {local} 0100007F:0016 01 00000000:00000000 {timer}:00000014 00000000  0 0 {socket} 4 0"
+                "   0: {local} 0100007F:0016 01 {unsent:08X}:00000007 {timer}:00000014 00000000  0 0 {socket} 4 0"
             )
         };
+        let line = |local: &str, timer: &str, socket: &str| queued(local, 0, timer, socket);
         let mut timed = Timed::default();
         for (timer, socket) in
             [("00", "11"), ("02", "12"), ("03", "13"), ("01", "14"), ("04", "15")]
         {
             timed.note(&line("0100007F:1F90", timer, socket), Which::All);
         }
+        timed.note(&queued("0100007F:1F90", 1, "00", "16"), Which::All);
         timed.note("", Which::All);
         timed.note("1: 2", Which::All);
         let mut within = Timed::default();
@@ -249,8 +277,10 @@ mod tests {
         assert!(within.sockets.is_empty(), "the network of the agent carries that");
         within.note(&pair("0200000A"), Which::WithinHosts);
         assert_eq!(within.sockets.len(), 1);
-        let expected = ["socket:[14]", "socket:[15]"].map(PathBuf::from);
+        let expected = ["socket:[14]", "socket:[15]", "socket:[16]"].map(PathBuf::from);
         assert_eq!((timed.sockets, timed.is_local), (BTreeSet::from(expected), false));
+        let open = ["socket:[11]", "socket:[12]", "socket:[13]"].map(PathBuf::from);
+        assert_eq!(timed.open, BTreeSet::from(open));
         let orphan = |local| {
             let mut timed = Timed::default();
             timed.note(&line(local, "01", "0"), Which::All);

@@ -337,7 +337,7 @@ impl Threads {
             && process::state_of(process).is_some_and(|state| !matches!(state, 'Z' | 'X'))
     }
 
-    /// After the second look: whether a timer of a kernel runs for a connection of a program.
+    /// Between the two looks: whether a timer of a kernel runs for a connection of a program.
     pub(super) fn are_owed(&mut self) -> bool {
         self.namespaces.are_owed()
     }
