@@ -68,13 +68,12 @@ impl Looked {
             return Found::Awake(state);
         }
         let Some(runs) = self.runs() else { return Found::Gone };
-        let closed = || io::ErrorKind::PermissionDenied.into();
         let mut octets = [0; 256];
-        match self
-            .syscall
-            .as_ref()
-            .map_or_else(|| Err(closed()), |file| file.read_at(&mut octets, 0))
-        {
+        let call = match &self.syscall {
+            Some(file) => file.read_at(&mut octets, 0),
+            None => Err(io::ErrorKind::PermissionDenied.into()),
+        };
+        match call {
             Ok(count) => {
                 let call = String::from_utf8_lossy(&octets[..count]);
                 let sleeps = !call.starts_with("running");

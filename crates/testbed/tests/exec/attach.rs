@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use runtime::agent::protocol::Call;
 
@@ -237,12 +238,14 @@ fn programs_that_start_threads_and_children_all_the_time_are_taken_in_whole() {
 #[test]
 fn a_program_whose_first_thread_has_ended_is_taken_in() {
     let headless = c("headless", Link::Dynamic);
-    let guest = Running::start(In::Native, "", &headless, &["1"]).ready();
+    let begun = Instant::now();
+    let guest = Running::start(In::Native, "", &headless, &["3"]).ready();
     let mut attached = Attached::to(guest.child.id(), "headless");
     attached.ask(Call::Hold);
     sleep_ms(HOLD_MS);
     attached.ask(Call::Release);
     assert_eq!(guest.finish().out, "slept\ntimer\n");
+    assert!(begun.elapsed() >= Duration::from_millis(2 * 3000 + HOLD_MS), "it was not held");
     attached.last();
 }
 

@@ -53,7 +53,7 @@ impl Namespaces {
     pub(super) fn new(which: Which) -> Self {
         let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
         // Nodes have one of these, whatever their host has (`network::tcp_settings`).
-        let pace = which == Which::All && control.is_ok_and(|name| paces(name.trim()));
+        let pace = which == Which::All && paces(control.unwrap_or_default().trim());
         Self { namespaces: BTreeMap::new(), which, pace }
     }
 
@@ -124,8 +124,8 @@ impl Namespace {
             lines.lines().skip(1).for_each(|line| timed.note(line, which));
         }
         let is_owed = timed.is_local || self.have_one_of(&timed.sockets);
-        let may_be_soon = pace && self.have_one_of(&timed.open);
-        if !is_owed && !may_be_soon {
+        let may_soon_be = || pace && self.have_one_of(&timed.open);
+        if !(is_owed || may_soon_be()) {
             self.settled = sent;
         }
         Ok(is_owed)
@@ -178,9 +178,9 @@ impl Timed {
     fn note(&mut self, line: &str, which: Which) {
         /// Of the timers: one that sends again, or asks for room.
         const SENDS: [&str; 2] = ["01", "04"];
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         /// Of the states: `TCP_TIME_WAIT`, `TCP_CLOSE` and `TCP_LISTEN`.
         const SEND_NOTHING: [&str; 3] = ["06", "07", "0A"];
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, local, remote, state, queues, timer, _, _, _, socket] =
             fields[..fields.len().min(10)]
         else {
@@ -243,6 +243,11 @@ mod tests {
         for broken in ["", "Tcp: OutSegs\n", "Tcp: InSegs\nTcp: 4\n", "Tcp: OutSegs\nTcp: x\n"] {
             assert_eq!(segments_sent(broken), None);
         }
+    }
+
+    #[test]
+    fn who_is_not_known_not_to_pace_is_taken_to() {
+        assert!(!paces("reno") && !paces("cubic") && paces("bbr") && paces(""));
     }
 
     #[test]
