@@ -311,8 +311,13 @@ pub(super) mod tests {
         assert_eq!(tree.processes[&process].len(), 4);
         child.kill().unwrap();
         let first = tree.processes.get_mut(&process).unwrap().get_mut(&process).unwrap();
-        // It has stopped, so its end is the next that is to be heard of it; and the last.
-        assert_eq!(first.tracee.wait().unwrap_err().kind(), io::ErrorKind::NotFound);
+        // It has stopped, so its end is the next that is to be heard of it; and the last. Nobody
+        // can wait for it as long as nobody has heard of the others' ends, and if the reaper has
+        // heard of them all, it is gone.
+        match first.tracee.wait() {
+            Ok(stop) => assert_eq!(stop, Stop::Gone),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound),
+        }
         drop(tree);
         // The tracer is its parent here, and has reaped it by hearing of its end.
         assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
