@@ -53,6 +53,13 @@ impl Tdf {
     }
 }
 
+/// How long a host time of this length is in virtual time at this factor, in millionths. Not the exact
+/// image of an interval, which a line gives: for what is measured in host time, such as waits.
+pub fn virtual_ns(host_ns: i64, tdf_millionths: u64) -> i64 {
+    let ns = i128::from(host_ns) * i128::from(MILLION) / i128::from(tdf_millionths.max(1));
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
 impl Default for Tdf {
     fn default() -> Self {
         Self::ONE

@@ -14,6 +14,8 @@ use super::Domain;
 pub struct AgentLateness {
     /// Frames that are handed over.
     pub frames: Lateness,
+    /// Accesses to points of the plant, that are taken up or answered.
+    pub points: Lateness,
     /// What is done for one program alone, by its name: each keeps itself waiting only.
     served: Mutex<BTreeMap<String, Served>>,
     /// Threads of the agent that serve one program each, by number: when they wait, it does.

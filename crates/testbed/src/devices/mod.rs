@@ -10,6 +10,7 @@ mod folder;
 mod mount;
 mod server;
 mod text;
+mod waits;
 mod wire;
 
 use vtime::VirtualTime;
@@ -17,7 +18,7 @@ use vtime::VirtualTime;
 use plant::name::PointName;
 
 pub use mount::mount_here;
-pub use server::{Server, ServerStats, serve};
+pub use server::{SERVER_NAME, Server, ServerStats, serve};
 
 /// Where programs find the points.
 pub const FOLDER: &str = "/plant";

@@ -19,9 +19,10 @@ use parking_lot::Mutex;
 use vtime::{VirtualSpan, VirtualTime};
 
 use super::folder::{Answer, Folder, Sample};
+use super::waits::Waits;
 use super::wire::{self, Reply};
 use super::{PointStore, mount};
-use runtime::domain::{Domain, Watch, poll_until, readable};
+use runtime::domain::{Domain, Hold, Watch, poll_until, readable};
 use scenario::model::PointFile;
 
 /// A folder of points that is served until this is dropped or the folder is unmounted.
@@ -44,6 +45,8 @@ pub struct ServerStats {
     pub ended: bool,
 }
 
+/// Name of the thread that serves a folder.
+pub const SERVER_NAME: &str = "plant-files";
 /// Distinct warnings kept; a program that fails in ever new words must not fill the memory.
 const WARNINGS_MAX: usize = 100;
 
@@ -56,18 +59,20 @@ pub fn serve(
     points: Arc<dyn PointStore>,
 ) -> io::Result<Server> {
     let (stopped, stop) = io::pipe()?;
-    let stats = Arc::default();
+    let stats: Arc<Mutex<ServerStats>> = Arc::default();
     let watch = domain.watch()?;
-    let mut work = Work {
-        device: File::from(fd),
-        folder: Folder::new(files, mount::user()),
-        domain,
-        points,
-        watch,
-        waiting: Vec::new(),
-        stats: Arc::clone(&stats),
-    };
-    let thread = std::thread::Builder::new().name("plant-files".into()).spawn(move || {
+    let stats_of_work = Arc::clone(&stats);
+    let thread = std::thread::Builder::new().name(SERVER_NAME.into()).spawn(move || {
+        let mut work = Work {
+            device: File::from(fd),
+            folder: Folder::new(files, mount::user()),
+            waits: Waits::of_this_thread(Arc::clone(&domain)),
+            domain,
+            points,
+            watch,
+            waiting: Vec::new(),
+            stats: stats_of_work,
+        };
         let end = work.run(&stopped);
         let mut stats = work.stats.lock();
         stats.ended = true;
@@ -102,6 +107,7 @@ struct Work {
     points: Arc<dyn PointStore>,
     watch: Watch,
     waiting: Vec<Waiting>,
+    waits: Waits,
     stats: Arc<Mutex<ServerStats>>,
 }
 
@@ -118,6 +124,7 @@ impl Work {
         loop {
             self.watch.clear();
             self.send_due()?;
+            self.waits.note();
             let due = self.waiting.iter().map(|waiting| waiting.due).min();
             self.watch.is_for(due);
             let until = due.and_then(|due| self.domain.host_time_of(due));
@@ -173,8 +180,19 @@ impl Work {
         Ok(true)
     }
 
-    fn sample(&mut self, unique: u64, sample: Sample) -> io::Result<()> {
+    fn hold(&mut self) -> Hold {
         let hold = self.domain.hold();
+        self.waits.note();
+        hold
+    }
+
+    fn release(&mut self, hold: Hold) {
+        drop(hold);
+        self.waits.leave_out();
+    }
+
+    fn sample(&mut self, unique: u64, sample: Sample) -> io::Result<()> {
+        let hold = self.hold();
         let latency = self.folder.latency(sample.file);
         let reply = match self.points.read(&self.folder.points(sample.file), hold.at()) {
             Ok(values) => {
@@ -185,16 +203,17 @@ impl Work {
         };
         if latency > VirtualSpan::ZERO {
             self.waiting.push(Waiting { due: hold.at() + latency, unique, reply });
+            self.release(hold);
             return Ok(());
         }
         // The clock is stopped until the reader has its reply.
         let sent = self.send(unique, &reply);
-        drop(hold);
+        self.release(hold);
         sent
     }
 
     fn set(&mut self, unique: u64, file: usize, value: f64, length: usize) -> io::Result<()> {
-        let hold = self.domain.hold();
+        let hold = self.hold();
         let [point] = &self.folder.points(file)[..] else {
             unreachable!("only files of single points can be opened for writing");
         };
@@ -206,7 +225,7 @@ impl Work {
             Err(reason) => self.refused(file, &reason),
         };
         let sent = self.send(unique, &reply);
-        drop(hold);
+        self.release(hold);
         sent
     }
 

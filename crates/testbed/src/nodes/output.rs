@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use os::run_delay::RunDelay;
 use vtime::HostTime;
+use vtime::rate::virtual_ns;
 
 use super::orders::Output;
 use super::owner::Owner;
@@ -44,7 +45,7 @@ pub(super) fn report(
     // In virtual time.
     let waited_ns = || {
         let host_ns = delay.as_ref().map_or(0, RunDelay::ns);
-        host_ns / (domain.page().tdf_millionths() / 1000).max(1).cast_signed() * 1000
+        virtual_ns(host_ns, domain.page().tdf_millionths())
     };
     let mut lines = Lines::default();
     let mut octets = vec![0; READ_LENGTH];

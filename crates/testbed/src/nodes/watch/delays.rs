@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use vtime::late::Late;
+use vtime::rate::virtual_ns;
 use vtime::{HostTime, VirtualSpan, VirtualTime};
 
 use results::disturbance::Cause;
@@ -39,6 +40,8 @@ pub(super) struct Reading {
     pub(super) counts: Counts,
     /// What it does if it has not run since the look before.
     pub(super) state: State,
+    /// Whether it notes its waits itself when they are over.
+    pub(super) notes_waits: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -186,7 +189,7 @@ impl Delays {
         }
         let counted = known.map_or(Counts::default(), |known| known.counts);
         let mut waited_ns = difference(counted.waited_ns, reading.counts.waited_ns);
-        let ran_ns = difference(counted.ran_ns, reading.counts.ran_ns);
+        let mut ran_ns = difference(counted.ran_ns, reading.counts.ran_ns);
         // A thread that is new did not wait before the last look.
         let mut began = known.map_or(before.host, |_| back(before.host, waited_ns));
         if let Some(known) = known
@@ -197,13 +200,15 @@ impl Delays {
         {
             began = known.changed.host;
             waited_ns = (now.host - began).as_ns();
+        } else if reading.notes_waits {
+            (waited_ns, ran_ns) = (0, 0);
         }
         let from_ns = self.shown_at(began, before).min(now.at.as_ns());
         let passed_ns = now.at.as_ns() - from_ns;
         let run_ns = (now.ran - self.ran_before(began, before)).as_ns();
-        let waited_ns = in_virtual_time(waited_ns, now.tdf_millionths).min(run_ns);
+        let waited_ns = virtual_ns(waited_ns, now.tdf_millionths).min(run_ns);
         // Natively it would have computed for as long as it has on the host.
-        let computed_ns = (in_virtual_time(ran_ns, now.tdf_millionths) - ran_ns).max(0);
+        let computed_ns = (virtual_ns(ran_ns, now.tdf_millionths) - ran_ns).max(0);
         let lost_ns = waited_ns.saturating_add(computed_ns).min(passed_ns);
         (lost_ns > 0).then(|| Delay {
             who: reading.who.clone(),
@@ -231,7 +236,7 @@ impl Delays {
             (None, first) => {
                 let first = first.copied().unwrap_or(before);
                 let ago_ns = (first.host - host).as_ns();
-                return first.at.as_ns() - in_virtual_time(ago_ns, first.tdf_millionths);
+                return first.at.as_ns() - virtual_ns(ago_ns, first.tdf_millionths);
             }
         };
         let (part, whole) = ((host - one.host).as_ns(), (other.host - one.host).as_ns().max(1));
@@ -268,11 +273,6 @@ fn back(from: HostTime, ns: i64) -> HostTime {
     HostTime::from_ns(from.as_ns().saturating_sub(ns))
 }
 
-fn in_virtual_time(host_ns: i64, tdf_millionths: u64) -> i64 {
-    let ns = i128::from(host_ns) * 1_000_000 / i128::from(tdf_millionths.max(1));
-    i64::try_from(ns).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,7 +288,8 @@ mod tests {
 
     fn thread(waited_ms: u64, ran_ms: u64) -> Reading {
         let counts = Counts { ran_ns: ran_ms * 1_000_000, waited_ns: waited_ms * 1_000_000 };
-        Reading { thread: 7, who: "poller".into(), counts, state: State::Other }
+        let who = "poller".into();
+        Reading { thread: 7, who, counts, state: State::Other, notes_waits: false }
     }
 
     #[test]
@@ -339,6 +340,20 @@ mod tests {
         let waits = Reading { state: State::Runnable, ..thread(0, 1) };
         let found = delays.look(moment(150, 150), vec![waits], true);
         assert_eq!((found[0].from_ns, found[0].lost_ns), (0, 150 * MS));
+    }
+
+    #[test]
+    fn of_who_notes_its_waits_only_those_count_that_are_not_over() {
+        let mut delays = Delays::default();
+        let server = |waited_ms| Reading { notes_waits: true, ..thread(waited_ms, 1) };
+        delays.look(moment(0, 0), vec![server(0)], false);
+        assert_eq!(delays.look(moment(50, 50), vec![server(20)], false), []);
+        let waits = Reading { state: State::Runnable, ..server(20) };
+        assert_eq!(delays.look(moment(100, 100), vec![waits.clone()], false), []);
+        assert_eq!(delays.look(moment(150, 150), vec![waits], true)[0].lost_ns, 100 * MS);
+        let blocked = Reading { state: State::Blocked, ..server(20) };
+        delays.look(moment(200, 200), vec![blocked.clone()], false);
+        assert_eq!(delays.look(moment(250, 250), vec![blocked], false)[0].cause, Cause::Blocked);
     }
 
     #[test]

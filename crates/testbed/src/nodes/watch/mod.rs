@@ -51,6 +51,7 @@ use threads::Tree;
 
 use super::orders::Report;
 use super::owner::Owner;
+use crate::devices::SERVER_NAME;
 use results::disturbance::{Cause, Disturbance};
 use runtime::domain::{Domain, host_now};
 
@@ -67,9 +68,9 @@ const AGAIN: Duration = Duration::from_millis(5);
 const REPORT_EVERY: Duration = Duration::from_millis(250);
 
 /// Threads of the agent that all programs wait for, and what they do. Others serve one program each.
-const OWN_THREADS: [(&str, &str); 2] =
-    [("network", FRAMES), ("plant-files", "the testbed with points of the plant")];
+const OWN_THREADS: [(&str, &str); 2] = [("network", FRAMES), (SERVER_NAME, POINTS)];
 const FRAMES: &str = "the testbed with frames";
+const POINTS: &str = "the testbed with points of the plant";
 /// Who stopped the agent, or took its host away, has kept everybody waiting.
 const ALL: &str = "all of the testbed";
 /// What all network namespaces of a host share.
@@ -292,8 +293,10 @@ impl Round {
                 self.ledger.add(key.clone(), cause, &Delay::late(before, now, late));
             }
         }
-        let late = Delay::late(before, now, lateness.frames.take());
-        self.ledger.add((None, FRAMES.to_owned()), Cause::Late, &late);
+        for (does, lateness) in [(FRAMES, &lateness.frames), (POINTS, &lateness.points)] {
+            let late = Delay::late(before, now, lateness.take());
+            self.ledger.add((None, does.to_owned()), Cause::Late, &late);
+        }
         if self.neighbours.as_mut().is_some_and(Neighbours::have_lost) {
             let key = (None, NEIGHBOURS.to_owned());
             self.ledger.note(key, Cause::Full, before.at.as_ns(), now.at.as_ns());

@@ -9,6 +9,7 @@ use std::io::Read;
 use os::process::threads_of;
 
 use super::delays::{Counts, Reading, State};
+use crate::devices::SERVER_NAME;
 
 /// Begin of the names of threads of the agent that serve one program; the rest is that program.
 pub(super) const SERVES: &str = "for ";
@@ -81,7 +82,8 @@ impl Tree {
         let counts = parse_counts(&read(&format!("{folder}/schedstat")))?;
         let stands = self.counts.get(&thread) == Some(&counts);
         let state = if stands { state(&read(&format!("{folder}/stat"))) } else { State::Other };
-        Some(Reading { thread, who, counts, state })
+        let notes_waits = self.node.is_none() && who == SERVER_NAME;
+        Some(Reading { thread, who, counts, state, notes_waits })
     }
 }
 
