@@ -95,6 +95,11 @@ impl Looked {
         self.state().is_some_and(is_of_a_sleeper) && self.runs() == Some(before)
     }
 
+    /// How long it has run so far, in nanoseconds; `None` if it has ended.
+    pub fn ran_ns(&self) -> Option<u64> {
+        self.counted(0)
+    }
+
     fn state(&self) -> Option<char> {
         let mut octets = [0; 128];
         let count = self.stat.read_at(&mut octets, 0).ok()?;
@@ -104,10 +109,14 @@ impl Looked {
     }
 
     fn runs(&self) -> Option<u64> {
+        self.counted(2)
+    }
+
+    fn counted(&self, which: usize) -> Option<u64> {
         let mut octets = [0; 64];
         let count = self.schedstat.read_at(&mut octets, 0).ok()?;
         let text = std::str::from_utf8(&octets[..count]).ok()?;
-        text.split_ascii_whitespace().nth(2)?.parse().ok()
+        text.split_ascii_whitespace().nth(which)?.parse().ok()
     }
 }
 

@@ -15,7 +15,8 @@
 //! not keep the processors from the process that is to release it.
 //!
 //! A clock that jumps is there before the host time that was worked out. So each wait is told to the
-//! agent first ([`crate::told`]), which wakes those whose time has come.
+//! agent first ([`crate::told`]), which wakes those whose time has come. One that stands and moves by
+//! jumps alone leads nobody there otherwise, so nobody looks at it in between.
 
 use core::marker::PhantomData;
 
@@ -116,7 +117,11 @@ fn step(deadline: Deadline) -> Step {
         // Beyond the horizon the clock may still be running, but it stops before the deadline.
         None => false,
     };
-    let not_before = snapshot.not_before(deadline.0, now, pages::own().factors(page));
+    // Where the clock moves by jumps the agent wakes whoever it leads to his time, and nobody else.
+    let not_before = match page.stands() {
+        true => FOR_EVER,
+        false => snapshot.not_before(deadline.0, now, pages::own().factors(page)),
+    };
     let resumed = Word(page.resumed(), snapshot.clock.resumed);
     Step::Still(Still { not_before, dilated, resumed, stalled })
 }
@@ -216,7 +221,12 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
             Step::Still(still) => {
                 let now = clock::host_now();
                 let far = (still.not_before - now).as_ns() >= LOOK_NS_CROWDED;
-                if far && told.word().is_none() {
+                if pages::page().stands() {
+                    match told.word() {
+                        Some(word) => wait_on(word, FOR_EVER),
+                        None => wait_on(still.resumed, soon()),
+                    }
+                } else if far && told.word().is_none() {
                     wait_on(still.dilated, still.not_before)
                 } else if still.stalled {
                     pace.due = now + HostSpan::from_ns(pace.interval_ns);

@@ -7,7 +7,8 @@
 //! `(T_wall - T_start - T_paused) / tdf + T_start` however often it was held.
 //!
 //! A jump moves the running line to a later virtual time at one host time: what lies between was
-//! nobody's, and nobody computed in it.
+//! nobody's, and nobody computed in it. A clock that *stands* moves by jumps alone: it is as if it were held,
+//! but by nobody, and nobody waits for its release.
 
 use crate::line::Line;
 use crate::rate::{Rate, Tdf};
@@ -21,6 +22,10 @@ pub struct VirtualClock {
     tdf: Tdf,
     holds: u32,
     /// Host time of the first of the present holds.
+    held_since: Option<HostTime>,
+    /// Whether it moves by jumps alone.
+    stands: bool,
+    /// The host time since which it is held or stands, or of its last jump since then.
     still_since: Option<HostTime>,
     paused: HostSpan,
     horizon: VirtualTime,
@@ -41,6 +46,8 @@ impl VirtualClock {
             running,
             tdf,
             holds: 0,
+            held_since: None,
+            stands: false,
             still_since: None,
             paused: HostSpan::ZERO,
             horizon: VirtualTime::MAX,
@@ -55,7 +62,8 @@ impl VirtualClock {
     pub fn hold(&mut self, now: HostTime) -> bool {
         self.holds = self.holds.checked_add(1).expect("fewer than 2^32 holds");
         if self.holds == 1 {
-            self.still_since = Some(now);
+            self.held_since = Some(now);
+            self.still_since.get_or_insert(now);
         }
         self.holds == 1
     }
@@ -66,12 +74,33 @@ impl VirtualClock {
         if self.holds > 0 {
             return Some(false);
         }
-        if let Some(since) = self.still_since.take() {
-            let pause = now - since;
-            self.paused += pause;
-            self.running = self.running.delayed(pause);
+        if let Some(since) = self.held_since.take() {
+            self.paused += now - since;
         }
-        Some(true)
+        Some(self.goes_on(now))
+    }
+
+    /// From now on it moves by jumps alone, until it runs.
+    pub fn stand(&mut self, now: HostTime) {
+        self.stands = true;
+        self.still_since.get_or_insert(now);
+    }
+
+    /// It stands no more. Returns whether it runs.
+    pub fn run(&mut self, now: HostTime) -> bool {
+        self.stands = false;
+        self.goes_on(now)
+    }
+
+    /// Lets it run, if nothing keeps it from that.
+    fn goes_on(&mut self, now: HostTime) -> bool {
+        if self.stands || self.holds > 0 {
+            return false;
+        }
+        if let Some(since) = self.still_since.take() {
+            self.running = self.running.delayed(now - since);
+        }
+        true
     }
 
     /// Changes the time dilation factor from `now` on; the clock neither jumps nor stops.
@@ -101,6 +130,7 @@ impl VirtualClock {
         }
         let (base_host, base_virtual, rate) = (now, when, self.running.rate);
         self.running = Line { base_host, base_virtual, base_fraction: 0, rate };
+        self.still_since = self.stands.then_some(now);
         self.jumped += when - here;
         Some(when - here)
     }
@@ -115,7 +145,7 @@ impl VirtualClock {
         self.published().at_exactly(now).min((self.horizon, 0))
     }
 
-    /// The line to publish: the running one, or one that is stopped while the clock is held.
+    /// The line to publish: the running one, or one that is stopped while the clock is held or stands.
     pub fn published(&self) -> Line {
         match self.still_since {
             Some(since) => self.running.turned(since, Rate::STILL),
@@ -126,6 +156,11 @@ impl VirtualClock {
     /// Holds asserted at present.
     pub const fn holds(&self) -> u32 {
         self.holds
+    }
+
+    /// Whether it moves by jumps alone at present.
+    pub const fn stands(&self) -> bool {
+        self.stands
     }
 
     /// The present time dilation factor.
@@ -145,7 +180,7 @@ impl VirtualClock {
 
     /// Host time spent held up to `now`, a hold still in force included.
     pub fn paused(&self, now: HostTime) -> HostSpan {
-        self.paused + self.still_since.map_or(HostSpan::ZERO, |since| now - since)
+        self.paused + self.held_since.map_or(HostSpan::ZERO, |since| now - since)
     }
 
     /// If the clock waits at its horizon, lets the line restart there; the wait counts as a
@@ -190,6 +225,8 @@ pub(crate) mod tests {
         Dilate(Tdf),
         /// By so many nanoseconds.
         Grant(i64),
+        Stand,
+        Run,
         Nothing,
     }
 
@@ -199,6 +236,8 @@ pub(crate) mod tests {
             Just(Act::Release),
             any_tdf().prop_map(Act::Dilate),
             (0..granted_ns_max).prop_map(Act::Grant),
+            Just(Act::Stand),
+            Just(Act::Run),
             Just(Act::Nothing),
         ]
     }
@@ -212,6 +251,8 @@ pub(crate) mod tests {
                 Self::Grant(ns) => {
                     clock.grant(now, clock.at(now) + VirtualSpan::from_ns(ns));
                 }
+                Self::Stand => clock.stand(now),
+                Self::Run => drop(clock.run(now)),
                 Self::Nothing => {}
             }
         }
@@ -295,6 +336,27 @@ pub(crate) mod tests {
         clock.grant(ns(100), VirtualTime::from_ns(10));
         assert_eq!(clock.at(ns(100)).as_ns(), 100);
         assert_eq!(clock.at(ns(500)).as_ns(), 100);
+    }
+
+    #[test]
+    fn a_clock_that_stands_moves_by_jumps_alone() {
+        let mut clock = VirtualClock::new(ns(0), Tdf::ONE);
+        clock.stand(ns(100));
+        let to = VirtualTime::from_ns;
+        assert_eq!(clock.at(ns(900)), to(100));
+        assert_eq!(clock.jump(ns(1000), to(500)), Some(VirtualSpan::from_ns(400)));
+        assert_eq!(clock.at(ns(9000)), to(500));
+        assert!(clock.hold(ns(9000)) && clock.jump(ns(9001), to(600)).is_none(), "it is held");
+        assert_eq!(clock.release(ns(9100)), Some(false), "it still stands");
+        assert_eq!((clock.paused(ns(9200)).as_ns(), clock.at(ns(9200))), (100, to(500)));
+        assert!(clock.run(ns(9300)));
+        assert_eq!(clock.at(ns(9350)), to(550));
+        clock.hold(ns(9400));
+        clock.stand(ns(9500));
+        assert!(!clock.run(ns(9600)), "it is held");
+        assert_eq!(clock.release(ns(9700)), Some(true));
+        assert_eq!(clock.at(ns(9750)), to(650));
+        assert_eq!(clock.jumped().as_ns(), 400);
     }
 
     #[test]

@@ -26,7 +26,11 @@ use crate::time::{HostTime, NS_PER_S, VirtualSpan, VirtualTime};
 /// First word of every clock page: "QCCLOCK\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"QCCLOCK\0");
 /// Version of the layout; changes with every change of the structure.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
+/// The clock runs and jumps.
+const JUMPS: u32 = 1;
+/// The clock stands, and moves by jumps, but for times in which it runs.
+const STANDS: u32 = 2;
 /// Host nanoseconds between an odd counter and the owner's reading of the host clock.
 pub const SETTLE_NS: i64 = 200;
 
@@ -106,8 +110,8 @@ pub struct ClockPage {
     limit: AtomicI64,
     /// Virtual nanoseconds that the clock has jumped over.
     jumped: AtomicI64,
-    /// Whether the clock may jump, so that whoever waits has to say for what: 0 or 1, constant for
-    /// the life of a domain.
+    /// Whether the clock may jump, so that whoever waits has to say for what: 0, [`JUMPS`], or
+    /// [`STANDS`]; constant for the life of a domain.
     jumps: AtomicU32,
 }
 
@@ -201,13 +205,26 @@ impl ClockPage {
     /// The same, of a clock that may jump.
     #[must_use]
     pub fn that_jumps(self) -> Self {
-        self.jumps.store(1, Ordering::Relaxed);
+        self.jumps.store(JUMPS, Ordering::Relaxed);
+        self
+    }
+
+    /// The same, of a clock that stands and moves by jumps.
+    #[must_use]
+    pub fn that_stands(self) -> Self {
+        self.jumps.store(STANDS, Ordering::Relaxed);
         self
     }
 
     /// Whether the clock may jump. Constant for the life of a domain.
     pub fn jumps(&self) -> bool {
         self.jumps.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the clock moves by jumps: whoever waits for a time until which it stands is woken when
+    /// that comes, and not when the clock is released. Constant for the life of a domain.
+    pub fn stands(&self) -> bool {
+        self.jumps.load(Ordering::Relaxed) == STANDS
     }
 
     /// Whether this memory holds a clock page of the version that this code knows.

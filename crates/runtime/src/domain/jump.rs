@@ -4,6 +4,7 @@
 //! the threads of programs say that they wait, and the agent's own. All that a program writes is taken
 //! for a hint: it can only make the clock jump less far.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub enum Pace {
     /// The same while a program can run; when none can, the clock jumps to the next moment at which
     /// one has something to do.
     Skip,
+    /// The clock stands while a program can run, and jumps when none can.
+    Events,
 }
 
 impl Pace {
@@ -36,6 +39,7 @@ impl Pace {
         match self {
             Self::Real => "real",
             Self::Skip => "skip",
+            Self::Events => "events",
         }
     }
 }
@@ -50,9 +54,12 @@ impl FromStr for Pace {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let all = [Self::Real, Self::Skip];
+        let all = [Self::Real, Self::Skip, Self::Events];
         all.into_iter().find(|pace| pace.name() == text).ok_or_else(|| {
-            format!("`{text}` is not a pace; write `real`, or `skip` to jump over idle time")
+            format!(
+                "`{text}` is not a pace; write `real`, `skip` to jump over idle time, or `events` \
+                 to let time pass in jumps alone"
+            )
         })
     }
 }
@@ -94,6 +101,10 @@ pub struct PaceStatus {
     pub skipped_ns: i64,
     /// Of that, while a kernel may have had a timer set, so that what it sent was late by up to that.
     pub late_kernels_ns: i64,
+    /// Instants that went on for too long where the clock stands meanwhile, by the name of the program that
+    /// had computed most: the clock ran until all waited again.
+    #[serde(default)]
+    pub overran: BTreeMap<String, u64>,
     /// Virtual time that passed at host rate, in nanoseconds, by what kept it from being jumped over.
     pub kept_ns: Kept,
 }
@@ -196,10 +207,33 @@ impl Domain {
     /// does not lie ahead, or the clock is held.
     pub fn jump(&self, when: VirtualTime) -> Option<VirtualSpan> {
         self.change(|clock, now: HostTime| {
+            if self.pace == Pace::Events {
+                clock.stand(now);
+            }
             let here = clock.at(now);
             let far = clock.jump(now, when);
             (far, Changed { jump: far.map(|far| (here, here + far)), ..Changed::default() })
         })
+    }
+
+    /// Lets a clock stand that moves by jumps, or run as the host's does for a time. Those parts of the
+    /// agent that wait look at it; waking programs is the caller's work.
+    pub fn let_stand(&self, stands: bool) {
+        self.change(|clock, now| {
+            let resumes = match stands {
+                true => {
+                    clock.stand(now);
+                    false
+                }
+                false => clock.run(now),
+            };
+            ((), Changed { resumes, ..Changed::default() })
+        });
+    }
+
+    /// Whether it moves by jumps alone at present.
+    pub fn stands(&self) -> bool {
+        self.state.lock().clock.stands()
     }
 
     /// Virtual time that has passed in runs of the clock from one jump to the next that were at least as
@@ -223,6 +257,7 @@ impl Domain {
             jumps,
             skipped_ns: skipped.as_ns(),
             late_kernels_ns: self.late_kernels_ns.load(Ordering::Relaxed),
+            overran: self.overran.lock().clone(),
             kept_ns: self.kept.lock().clone(),
         }
     }
@@ -230,6 +265,11 @@ impl Domain {
     /// It has jumped so far while a kernel may have had a timer set.
     pub fn note_late_kernels(&self, span: VirtualSpan) {
         self.late_kernels_ns.fetch_add(span.as_ns(), Ordering::Relaxed);
+    }
+
+    /// An instant has gone on for too long, in which this program has computed most.
+    pub fn note_overrun(&self, program: String) {
+        *self.overran.lock().entry(program).or_default() += 1;
     }
 
     /// What kept its clock from jumping.

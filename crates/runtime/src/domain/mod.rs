@@ -15,6 +15,7 @@ mod page;
 mod programs;
 mod runs;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -60,6 +61,7 @@ pub struct Domain {
     works: Works,
     kept: Mutex<Kept>,
     late_kernels_ns: AtomicI64,
+    overran: Mutex<BTreeMap<String, u64>>,
     /// It was detached, and jumps no more.
     is_let_go: AtomicBool,
     backstop: OnceLock<Arc<dyn Backstop>>,
@@ -111,7 +113,11 @@ impl Domain {
     /// A new domain whose clock is at virtual zero now.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
         let clock = ClockPage::new(epochs(start.realtime_ns));
-        let clock = if start.pace == Pace::Skip { clock.that_jumps() } else { clock };
+        let clock = match start.pace {
+            Pace::Real => clock,
+            Pace::Skip => clock.that_jumps(),
+            Pace::Events => clock.that_stands(),
+        };
         let page = DomainPage::new(clock);
         let page = Shared::new(c"quartercycle-clock", page, Writers::Owner)?;
         page.begin_change();
@@ -119,6 +125,9 @@ impl Domain {
         let mut clock = VirtualClock::new(now, start.tdf);
         if start.held {
             clock.hold(now);
+        }
+        if start.pace == Pace::Events {
+            clock.stand(now);
         }
         page.history().note_change(now, None, &clock);
         page.end_change(&clock, true, true);
@@ -141,6 +150,7 @@ impl Domain {
             works: Works::default(),
             kept: Mutex::default(),
             late_kernels_ns: AtomicI64::new(0),
+            overran: Mutex::default(),
             is_let_go: AtomicBool::new(false),
             backstop: OnceLock::new(),
             lateness: AgentLateness::default(),
@@ -266,11 +276,18 @@ impl Domain {
     /// where they stand; it jumps no more.
     pub fn detach(&self) {
         self.is_let_go.store(true, Ordering::SeqCst);
+        if self.stands() {
+            // Whoever waits is told of that when this is released, as if time had become faster.
+            self.assert_hold();
+            self.let_stand(false);
+            self.quickened.store(true, Ordering::Relaxed);
+        }
         self.dilate(Tdf::ONE);
         for program in self.present_programs() {
             self.change_program(&program, Change::Dilate(Tdf::ONE));
         }
         while self.release_hold().is_some() {}
+        self.wake_sleepers();
     }
 
     /// Grants the clock to run up to `horizon`.

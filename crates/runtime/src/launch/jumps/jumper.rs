@@ -10,10 +10,11 @@ use vtime::image::WAKE;
 use vtime::{HostSpan, VirtualSpan, VirtualTime};
 
 use super::account::Account;
+use super::instant::Instant;
 use super::segments::Which;
 use super::threads::Threads;
 use super::{Outlook, Waits};
-use crate::domain::{Domain, Keeping, KernelTimers, Pace, host_now};
+use crate::domain::{Domain, Keeping, KernelTimers, Pace, Waiter, host_now};
 use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
 
@@ -23,6 +24,8 @@ const WORTH: VirtualSpan = VirtualSpan::from_ns(30_000);
 /// nothing has changed.
 const LOOK_MIN: HostSpan = HostSpan::from_ns(8_000);
 const LOOK_MAX: HostSpan = HostSpan::from_ns(250_000);
+/// The same while a clock runs that stands otherwise, and this thread alone wakes whose time has come.
+const LOOK_RUNNING: HostSpan = HostSpan::from_ns(50_000);
 /// The same where nobody can jump whatever programs do.
 const STILL: HostSpan = HostSpan::from_ns(1_000_000);
 
@@ -103,6 +106,7 @@ impl Shared {
     fn run(&self, mut threads: Threads) {
         os::realtime::exact_timeouts();
         let mut account = Account::begin(self.domain.now());
+        let mut instant = Instant::begin(host_now());
         let mut pause = LOOK_MIN;
         let mut seen = host_now();
         while !self.is_over.load(Ordering::Relaxed) {
@@ -113,6 +117,9 @@ impl Shared {
                 self.outlooks.iter().for_each(|outlook| outlook.ran_for_kernels(ran));
             }
             seen = host_now();
+            if self.domain.pace() == Pace::Events {
+                self.let_run(&turn, &mut threads, &mut instant);
+            }
             let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
             match turn {
                 Turn::Jumped => account.jumped(now),
@@ -128,7 +135,44 @@ impl Shared {
                     STILL
                 }
             };
-            os::realtime::sleep_until((host_now() + pause).as_ns());
+            let longest =
+                if instant.has_overrun() { LOOK_RUNNING } else { STILL };
+            os::realtime::sleep_until((host_now() + pause.min(longest)).as_ns());
+        }
+    }
+
+    /// Lets a clock run that stands otherwise, while it could not go on in jumps alone.
+    fn let_run(&self, turn: &Turn, threads: &mut Threads, instant: &mut Instant) {
+        let now = host_now();
+        let runs = match turn {
+            Turn::Still => return,
+            Turn::Jumped => {
+                threads.have_waited();
+                false
+            }
+            Turn::Woke | Turn::Kept(Keeping::NoDeadline) => false,
+            Turn::Kept(Keeping::Program | Keeping::Agent) if instant.has_overrun() => true,
+            Turn::Kept(Keeping::Agent) => false,
+            Turn::Kept(Keeping::Program) => {
+                if instant.is_due(now)
+                    && let Some(thread) = instant.look(now, threads.spent())
+                {
+                    self.domain.note_overrun(threads.name(thread));
+                }
+                instant.has_overrun()
+            }
+            Turn::Kept(
+                Keeping::KernelTimers | Keeping::Stopped | Keeping::Untold | Keeping::Unseen,
+            ) => true,
+        };
+        if !matches!(turn, Turn::Kept(Keeping::Program | Keeping::Agent)) {
+            *instant = Instant::begin(now);
+        }
+        if self.domain.stands() == runs {
+            self.domain.let_stand(!runs);
+        }
+        if runs {
+            wake_known(threads, self.domain.now());
         }
     }
 
@@ -176,7 +220,9 @@ impl Shared {
             Next::At(_) if owed && self.kernel_timers == KernelTimers::Wait => {
                 Turn::Kept(Keeping::KernelTimers)
             }
-            Next::At(when) if when - now < WORTH => Turn::Kept(Keeping::Program),
+            Next::At(when) if when - now < WORTH && domain.pace() == Pace::Skip => {
+                Turn::Kept(Keeping::Program)
+            }
             Next::At(when) => match domain.jump(when) {
                 None => Turn::Still,
                 Some(far) => {
@@ -212,20 +258,30 @@ fn next(first: Option<VirtualTime>, due: Option<VirtualTime>, now: VirtualTime) 
     }
 }
 
-/// Wakes those whose time has come.
+/// Wakes those whose time has come, while all that are there are known.
 fn wake(threads: &Threads, now: VirtualTime) {
     for waiter in Domain::overdue(threads.programs(), now) {
         match threads.thread(waiter.program.number, waiter.thread) {
             None => waiter.is_gone(),
-            Some((process, thread)) => {
-                // A handler may have jumped out of the wait, or the thread may be in one.
-                let is_elsewhere =
-                    || calls::call_of(thread).is_some_and(|call| !calls::is_by_image(call));
-                if waiter.wake() && (is_elsewhere() || !end_call(process, thread)) {
-                    waiter.is_not_signalled();
-                }
-            }
+            Some(thread) => wake_one(&waiter, thread),
         }
+    }
+}
+
+/// Wakes those of whom it is known that their time has come.
+fn wake_known(threads: &Threads, now: VirtualTime) {
+    for waiter in Domain::overdue(threads.programs(), now) {
+        if let Some(thread) = threads.thread(waiter.program.number, waiter.thread) {
+            wake_one(&waiter, thread);
+        }
+    }
+}
+
+fn wake_one(waiter: &Waiter, (process, thread): (pid_t, pid_t)) {
+    // A handler may have jumped out of the wait, or the thread may be in one.
+    let is_elsewhere = || calls::call_of(thread).is_some_and(|call| !calls::is_by_image(call));
+    if waiter.wake() && (is_elsewhere() || !end_call(process, thread)) {
+        waiter.is_not_signalled();
     }
 }
 

@@ -7,6 +7,11 @@
 //! these moments, and those whose time has come are woken: by the word on which they sleep, or by a signal
 //! that ends the native call in which they wait, after which the image sees that its deadline has passed.
 //!
+//! Where the clock stands while anybody can run ([`crate::domain::Pace::Events`]) all time passes in such jumps.
+//! It runs for a time where it could not go on otherwise: for timers of kernels, for who was stopped from
+//! outside, and for a program that does not wait. Nobody waits for host times then, so this
+//! thread wakes all whose time comes.
+//!
 //! None of that needs root or a kernel of its own, and nobody's load makes a jump early: who waits for a
 //! processor does not sleep. What makes it impossible to know makes the clock run at host rate, which is
 //! always right.
@@ -14,9 +19,11 @@
 //! - [`jumper`]: the thread, and its decisions
 //! - [`threads`]: the threads that must sleep
 //! - [`segments`]: what kernels still owe to connections of programs
+//! - [`instant`]: whether an instant has gone on for too long, where the clock stands
 //! - [`account`]: what kept the clock from jumping, and for how long
 
 mod account;
+mod instant;
 mod jumper;
 mod segments;
 mod threads;

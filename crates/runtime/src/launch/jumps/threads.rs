@@ -17,6 +17,7 @@ use os::at_rest::{Found, Looked};
 use os::{fds, process};
 use vtime::{HostSpan, HostTime};
 
+use super::instant::Spent;
 use super::segments::{Namespaces, Which};
 use crate::domain::{Domain, Keeping, Program, host_now};
 use crate::launch::members;
@@ -40,6 +41,8 @@ struct Known {
     numbered: Option<(u64, u32)>,
     /// How often it had run when it was found asleep last.
     runs: u64,
+    /// Whether the clock has jumped since it was first seen.
+    has_waited: bool,
 }
 
 /// The threads, and what was found of them.
@@ -112,6 +115,28 @@ impl Threads {
     pub(super) fn thread(&self, program: u64, number: u32) -> Option<(pid_t, pid_t)> {
         let known = self.by_number.get(&(program, number)).map(|place| &self.known[*place]);
         known.map(|known| (known.process, known.look.thread()))
+    }
+
+    /// The clock has jumped while all of them waited.
+    pub(super) fn have_waited(&mut self) {
+        self.known.iter_mut().for_each(|known| known.has_waited = true);
+    }
+
+    /// What threads of programs have run so far.
+    pub(super) fn spent(&self) -> impl Iterator<Item = Spent> {
+        let ours = self.known.iter().filter(|known| known.owner == Owner::Program);
+        ours.filter_map(|known| {
+            let (thread, has_waited) = (known.look.thread(), known.has_waited);
+            Some(Spent { thread, has_waited, ran_ns: known.look.ran_ns()? })
+        })
+    }
+
+    /// Name of the program of a thread.
+    pub(super) fn name(&self, thread: pid_t) -> String {
+        let known = self.known.iter().find(|known| known.look.thread() == thread);
+        let number = known.and_then(|known| known.numbered).map(|(number, _)| number);
+        let program = self.programs.iter().find(|program| Some(program.number) == number);
+        program.map_or_else(String::new, |program| program.name.clone())
     }
 
     /// Nobody looks for now. After a while a number may be that of another process than before.
@@ -311,6 +336,7 @@ impl Threads {
                         process,
                         numbered: program.map(|number| (number, own_number(thread))),
                         runs: 0,
+                        has_waited: false,
                     }),
                 };
                 match known {
