@@ -207,7 +207,7 @@ impl Domain {
     /// does not lie ahead, or the clock is held.
     pub fn jump(&self, when: VirtualTime) -> Option<VirtualSpan> {
         self.change(|clock, now: HostTime| {
-            if self.pace == Pace::Events {
+            if self.pace == Pace::Events && !self.is_let_go.load(Ordering::SeqCst) {
                 clock.stand(now);
             }
             let here = clock.at(now);
@@ -217,10 +217,10 @@ impl Domain {
     }
 
     /// Lets a clock stand that moves by jumps, or run as the host's does for a time. Those parts of the
-    /// agent that wait look at it; waking programs is the caller's work.
+    /// agent that wait look at it; waking programs is the caller's work. Once it was detached it runs.
     pub fn let_stand(&self, stands: bool) {
         self.change(|clock, now| {
-            let resumes = match stands {
+            let resumes = match stands && !self.is_let_go.load(Ordering::SeqCst) {
                 true => {
                     clock.stand(now);
                     false

@@ -135,8 +135,7 @@ impl Shared {
                     STILL
                 }
             };
-            let longest =
-                if instant.has_overrun() { LOOK_RUNNING } else { STILL };
+            let longest = if instant.has_overrun() { LOOK_RUNNING } else { STILL };
             os::realtime::sleep_until((host_now() + pause.min(longest)).as_ns());
         }
     }
