@@ -223,7 +223,8 @@ impl Round {
 
     /// Whether a frame was sent only because host time passed while the clock was stopped.
     fn is_needless_repeat(&self, frame: &[u8]) -> bool {
-        self.running_now().is_none() && repeats::is_needless(frame, self.under_way())
+        let next = self.domain.now() + VirtualSpan::from_ns(1);
+        self.domain.host_time_of(next).is_none() && repeats::is_needless(frame, self.under_way())
     }
 
     /// Frames that are to be handed over.
@@ -294,10 +295,9 @@ impl Round {
         }
     }
 
-    /// Virtual time now, or `None` while the clock is stopped.
+    /// Virtual time now, or `None` while nobody may act, as the clock is held.
     fn running_now(&self) -> Option<VirtualTime> {
-        let now = self.domain.now();
-        self.domain.host_time_of(now + VirtualSpan::from_ns(1)).map(|_| now)
+        self.domain.now_unless_held()
     }
 
     fn wait(&self) -> io::Result<Ready> {

@@ -175,6 +175,13 @@ impl Domain {
         self.page.now(host_now, relax)
     }
 
+    /// The same; `None` while the clock is held, or is at its horizon. One that stands by itself is not held:
+    /// what happens then happens at the present instant.
+    pub fn now_unless_held(&self) -> Option<VirtualTime> {
+        let now = self.now();
+        (self.page.holds() == 0 && now < self.page.snapshot(relax).horizon).then_some(now)
+    }
+
     /// What `CLOCK_REALTIME` of programs shows at `when`, in nanoseconds since 1970.
     pub fn realtime_ns(&self, when: VirtualTime) -> i64 {
         self.page.epoch(Epoch::Realtime).saturating_add(when.as_ns())
