@@ -112,7 +112,7 @@ pub struct Reading {
 impl Domain {
     /// A new domain whose clock is at virtual zero now.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
-        let clock = ClockPage::new(epochs(start.realtime_ns));
+        let clock = ClockPage::new(epochs(start));
         let clock = match start.pace {
             Pace::Real => clock,
             Pace::Skip => clock.that_jumps(),
@@ -509,15 +509,20 @@ fn settled_host_now() -> HostTime {
 }
 
 /// The epochs of all clocks, such that each goes on from the host's, but `CLOCK_REALTIME` (and
-/// `CLOCK_TAI` with it) from `realtime_ns` where given.
-fn epochs(realtime_ns: Option<i64>) -> [i64; Epoch::COUNT] {
+/// `CLOCK_TAI` with it) from `realtime_ns` where given. Where two runs are to be the same and the time of day is
+/// given, they all begin at the same numbers: programs compute with these, and round.
+fn epochs(Start { realtime_ns, pace, .. }: Start) -> [i64; Epoch::COUNT] {
+    /// What clocks since the start of the machine show then.
+    const UP_NS: i64 = 1_000_000_000_000;
     let host_realtime = clock_ns(libc::CLOCK_REALTIME);
     let realtime = realtime_ns.unwrap_or(host_realtime);
+    let is_same = pace == Pace::Events && realtime_ns.is_some();
+    let up_ns = |clock| if is_same { UP_NS } else { clock_ns(clock) };
     let mut epochs = [0; Epoch::COUNT];
     epochs[Epoch::Realtime as usize] = realtime;
-    epochs[Epoch::Monotonic as usize] = clock_ns(libc::CLOCK_MONOTONIC);
-    epochs[Epoch::MonotonicRaw as usize] = clock_ns(libc::CLOCK_MONOTONIC_RAW);
-    epochs[Epoch::Boottime as usize] = clock_ns(libc::CLOCK_BOOTTIME);
+    epochs[Epoch::Monotonic as usize] = up_ns(libc::CLOCK_MONOTONIC);
+    epochs[Epoch::MonotonicRaw as usize] = up_ns(libc::CLOCK_MONOTONIC_RAW);
+    epochs[Epoch::Boottime as usize] = up_ns(libc::CLOCK_BOOTTIME);
     // The kernel's offset between TAI and UTC is a whole number of seconds.
     let tai = clock_ns(libc::CLOCK_TAI) - host_realtime;
     epochs[Epoch::Tai as usize] =

@@ -156,6 +156,31 @@ fn no_wait_shows_that_it_was_frozen() {
     }
 }
 
+/// A release that comes while programs are being frozen.
+#[test]
+fn no_wait_shows_that_a_freeze_was_given_up() {
+    if cfg!(target_arch = "aarch64") {
+        println!("not measured: on AArch64 some waits do, see docs/limitations.md");
+        return;
+    }
+    for by in ways() {
+        let name = format!("given-up-{by}");
+        let guest = &c("freeze", Link::Dynamic);
+        let mut guest = start("100 us", by, &name, guest, &["waits"]).ready();
+        let mut domain = Domain::of(&name);
+        for turn in 0..600 {
+            domain.ask(Call::Hold);
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_micros(turn % 60 * 10) {}
+            domain.ask(Call::Release);
+        }
+        assert!(domain.ask(Call::Status).freeze.freezes > 0);
+        guest.say("come");
+        let printed = guest.finish();
+        assert_eq!((printed.out.as_str(), printed.end), ("0 of 13 waits failed\n", 0), "{by}");
+    }
+}
+
 #[test]
 fn a_handler_that_ran_still_ends_the_wait() {
     for by in ways() {

@@ -102,16 +102,15 @@ impl Backend {
         }
     }
 
-    /// Freezes all, unless somebody gives it up. Returns whether nobody computes any more.
+    /// Freezes all. Returns whether nobody computes any more. Stopping threads one after the other may be
+    /// given up; a group is frozen to the end, which takes less than a millisecond: who was only half on the
+    /// way would see that a call of its was cut short.
     pub(super) fn freeze(&mut self, given_up: impl Fn() -> bool) -> bool {
         match &mut self.mechanism {
             None => true,
             Some(Mechanism::Ptrace) => self.stop_running(given_up),
             Some(Mechanism::Group(group, _)) => {
-                let complete = group.freeze().is_ok() && settles(group, given_up);
-                if !complete {
-                    return false;
-                }
+                let complete = group.freeze().is_ok() && settles(group);
                 for thread in cut_short(&group.threads()) {
                     self.stopper.request_stop(thread, |thread| group.has(thread));
                 }
@@ -119,7 +118,7 @@ impl Backend {
                     self.stopper.wait(STOP_LONGEST);
                     self.stopper.detach_stopped();
                 }
-                true
+                complete
             }
         }
     }
@@ -212,14 +211,14 @@ fn group(method: Method) -> std::io::Result<Mechanism> {
 }
 
 /// Waits until all of a group are frozen but for those that wait in the kernel.
-fn settles(group: &mut Group, given_up: impl Fn() -> bool) -> bool {
+fn settles(group: &mut Group) -> bool {
     let begun = Instant::now();
     let mut look_after = LOOK_AFTER;
     loop {
         if group.is_frozen() {
             return true;
         }
-        if given_up() || begun.elapsed() > FREEZE_LONGEST {
+        if begun.elapsed() > FREEZE_LONGEST {
             return false;
         }
         if begun.elapsed() > look_after {
