@@ -15,7 +15,7 @@ use super::disturbance::Disturbance;
 use super::doubt::{Loss, PlantRecord};
 use super::verdict::Verdict;
 use report_kit::machine::{Machine, Versions};
-use runtime::domain::{Pace, PaceStatus, Stalls};
+use runtime::domain::{Keeping, Pace, PaceStatus, Stalls};
 use runtime::intervention::Intervention;
 use scenario::model::{Node, Requirement, Scenario};
 
@@ -247,6 +247,15 @@ impl WallAccount {
     /// Host seconds per virtual second; `None` for a run that had no time.
     pub fn ratio(&self) -> Option<f64> {
         (self.virtual_s > 0.0).then(|| self.total_s / self.virtual_s)
+    }
+
+    /// Seconds of processor time of programs that took no virtual time, at most; `None` where computing takes
+    /// time.
+    pub fn untimed_s(&self) -> Option<f64> {
+        let timed_ns = self.pace.kept_ns.ns().get(&Keeping::Program).copied().unwrap_or(0);
+        let computed_s: f64 = self.programs_cpu_s.values().sum();
+        let untimed_s = (computed_s - timed_ns as f64 / 1e9).max(0.0);
+        (self.pace.pace == Pace::Events).then_some(untimed_s)
     }
 }
 

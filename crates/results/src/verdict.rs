@@ -12,6 +12,7 @@ use super::disturbance::disturbed;
 use super::measure::{Finding, RunData, measure};
 use report_kit::figure::{figure, figure_beside, seconds};
 use report_kit::outcome::Outcome;
+use runtime::domain::Pace;
 use scenario::model::{Bounds, End, Measure, MeasureKind, Requirement};
 use terminal::exit::Exit;
 
@@ -197,12 +198,15 @@ fn with_unit(text: String, unit: &str) -> String {
 }
 
 /// Verdicts as a table for a terminal.
-pub fn table(verdicts: &[Verdict]) -> String {
+///
+/// A verdict of a clock that stood while programs computed is one about what they do, not about how fast
+/// they compute; it says so.
+pub fn table(verdicts: &[Verdict], pace: Pace) -> String {
     let head = ["verdict", "requirement", "measured", "bounds", "where and why"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(verdicts.iter().map(|verdict| {
         [
-            verdict.outcome.words().to_owned(),
+            format!("{}{}", verdict.outcome.words(), beside(pace)),
             verdict.requirement.name.clone(),
             verdict.value_text(),
             verdict.bounds_text(),
@@ -210,4 +214,12 @@ pub fn table(verdicts: &[Verdict]) -> String {
         ]
     }));
     columns::aligned(&rows, &[2])
+}
+
+/// What stands beside a verdict of a run of this pace.
+pub(crate) const fn beside(pace: Pace) -> &'static str {
+    match pace {
+        Pace::Events => " (events)",
+        Pace::Real | Pace::Skip => "",
+    }
 }

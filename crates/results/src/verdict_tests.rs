@@ -1,6 +1,7 @@
 //! Verdicts as the story of one run: a voltage that dips, and a controller that polls.
 
 use report_kit::outcome::Outcome;
+use runtime::domain::Pace;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -343,7 +344,8 @@ missed        it holds       2320 V  ≥ 2375 V  at 4 s
 met           it holds           61  ≥ 1
 not measured  it holds       100 ms  ≤ 150 ms  from 0.05 s on, at the sender; the data end at 3 s, the window at 10 s
 ";
-    assert_eq!(table(&verdicts), expected);
+    assert_eq!(table(&verdicts, Pace::Real), expected);
+    assert!(table(&verdicts, Pace::Events).contains("met (events)"));
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(crate) fn run(root: &Path, attacked: bool) -> RunFolder {
         "delivery_late_ns_max": 0,
     });
     record.verdicts = RunFolder::judge_all(&record, &folder.data(&record).unwrap());
-    print!("{}{:?}\n\n", table(&record.verdicts), exit(&record.verdicts));
+    print!("{}{:?}\n\n", table(&record.verdicts, record.scenario.pace), exit(&record.verdicts));
     folder.write_record(&record).unwrap();
     folder
 }
@@ -188,7 +188,15 @@ fn pace() -> PaceStatus {
     kept_ns.add(Keeping::KernelTimers, VirtualSpan::from_ms(4_500));
     let method = "a look at each thread".to_owned();
     let (pace, skipped_ns, late_kernels_ns) = (Pace::Skip, 84_750_000_000, 0);
-    PaceStatus { pace, method, jumps: 1234, skipped_ns, late_kernels_ns, kept_ns }
+    PaceStatus {
+        pace,
+        method,
+        jumps: 1234,
+        skipped_ns,
+        late_kernels_ns,
+        kept_ns,
+        ..PaceStatus::default()
+    }
 }
 
 /// Polls of the controller every 100 ms; under attack the last one is sent again and again.

@@ -48,17 +48,17 @@ pub(crate) static SCENARIO: Table = Table {
         ),
         key(
             "pace",
-            Choice(&["real", "skip"]),
+            Choice(&["real", "skip", "events"]),
             Default("real"),
             "how time passes: `real`, a virtual second per host second (times `tdf`); `skip`, the same \
              while a program can run, and a jump to the next moment at which one has something to do \
-             when none can",
+             when none can; `events`, the same jumps, and no time while a program can run",
         ),
         key(
             "kernel_timers",
             Choice(&["wait", "late"]),
             Default("wait"),
-            "with `pace: skip`, while a kernel may be about to send something by a timer of its own \
+            "with `pace: skip` or `events`, while a kernel may be about to send something by a timer of its own \
              (TCP that repeats what nobody acknowledged, say): `wait` lets the clock run at host rate, \
              so that it comes in time; `late` jumps, and it is late by that",
         ),

@@ -39,7 +39,8 @@ enum Command {
         qcycle exec --name lab --tdf 10 -- python3 controller.py\n  \
         qcycle exec --start 2019-06-03T12:00:00Z -- date\n  \
         qcycle exec --stall-guard 1ms -- ./deadline-test\n  \
-        qcycle exec --pace skip -- sleep 1d            ends at once, a day later\n\n\
+        qcycle exec --pace skip -- sleep 1d            ends at once, a day later\n  \
+        qcycle exec --pace events -- ./controller      the same on any machine, however busy\n\n\
         From another terminal: qcycle hold lab; qcycle release lab; qcycle dilate --tdf 2 lab; \
         qcycle ps\n\
         The exit code and the signals are those of the program; 126 and 127 if it cannot start.")]
@@ -53,7 +54,8 @@ enum Command {
         /// Time of day at the start, as 2019-06-03T12:00:00Z [default: now].
         #[arg(long, value_parser = scenario::moment)]
         start: Option<i64>,
-        /// How time passes: `real`, or `skip` to jump over time in which no program can run.
+        /// How time passes: `real`, `skip` to jump over time in which no program can run, or `events` to
+        /// let time pass in such jumps alone, so that computing takes none.
         #[arg(long, default_value_t = Pace::Real)]
         pace: Pace,
         /// When programs are frozen together with their clocks: `off`, `strict`, or in holds longer
@@ -89,7 +91,8 @@ enum Command {
         /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
         #[arg(long, default_value_t = Tdf::ONE, allow_hyphen_values = true)]
         tdf: Tdf,
-        /// How time passes: `real`, or `skip` to jump over time in which no program can run.
+        /// How time passes: `real`, `skip` to jump over time in which no program can run, or `events` to
+        /// let time pass in such jumps alone, so that computing takes none.
         #[arg(long, default_value_t = Pace::Real)]
         pace: Pace,
     },
@@ -188,8 +191,8 @@ enum Command {
         /// to 1000.
         #[arg(long, allow_hyphen_values = true)]
         tdf: Option<Tdf>,
-        /// How time passes, overriding the scenario's: `real`, or `skip` to jump over time in which no
-        /// program can run.
+        /// How time passes, overriding the scenario's: `real`, `skip` to jump over time in which no
+        /// program can run, or `events` to let time pass in such jumps alone.
         #[arg(long)]
         pace: Option<Pace>,
         /// Also write the recorded points as CSV.

@@ -58,15 +58,11 @@ fn account(run: &Loaded, wall: &WallAccount) -> Markup {
         table.bars { tbody { @for (name, seconds, class) in bars { (bar(&name, seconds, wall.total_s, class)) } } }
         @if wall.pace.pace != Pace::Real {
             p {
-                "Pace " b { (wall.pace.pace) } ": " (wall.pace.jumps) " jumps over "
-                (figure(wall.pace.skipped_ns as f64 / 1e9)) " s of virtual time in which no program could run"
-                @if wall.pace.late_kernels_ns > 0 {
-                    ", " (figure(wall.pace.late_kernels_ns as f64 / 1e9)) " s of it while a kernel may have had a timer set, "
-                    "so that what it sent again was late by up to that"
+                "Pace " (wall.pace.words(|ns| format!("{} s", figure(ns as f64 / 1e9))))
+                @if let Some(s) = wall.untimed_s() {
+                    "; programs computed " (figure(s)) " s that took no virtual time"
                 }
-                "; "
-                "the rest passed at host rate: "
-                (wall.pace.kept_ns.words(|ns| format!("{} s", figure(ns as f64 / 1e9)))) "."
+                "."
             }
         }
         @if let Some(stalls) = wall.stalls {

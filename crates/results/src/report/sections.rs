@@ -7,6 +7,7 @@ use super::chart::{Chart, Marker, line_class};
 use super::loaded::Loaded;
 use super::svg::svg;
 use crate::record::{EndedHow, Input};
+use crate::verdict::beside;
 use crate::{RunRecord, Verdict};
 use report_kit::figure::{figure, seconds};
 use report_kit::machine::utc;
@@ -78,7 +79,7 @@ pub(super) fn answers(runs: &[Loaded]) -> Markup {
                     h2 { (chip(run)) span.folder { (identity(run)) } }
                     p.result.(class) { (answer) }
                     (ended(run))
-                    (verdicts(&run.verdicts))
+                    (verdicts(&run.verdicts, run.record.scenario.pace))
                 }
             }
         }
@@ -102,7 +103,10 @@ fn all_verdicts(runs: &[Loaded]) -> Markup {
         .iter()
         .find(|verdict| verdict.requirement.name == name)
     {
-        Some(verdict) => outcome(verdict.outcome, &html! { i { (verdict.value_text()) } }),
+        Some(verdict) => {
+            let pace = run.record.scenario.pace;
+            outcome(verdict.outcome, &html! { (beside(pace)) i { (verdict.value_text()) } })
+        }
         None => html! { td.quiet { "not asked" } },
     };
     let rows = html! {
@@ -146,14 +150,14 @@ fn ended(run: &Loaded) -> Markup {
     }
 }
 
-fn verdicts(verdicts: &[Verdict]) -> Markup {
+fn verdicts(verdicts: &[Verdict], pace: Pace) -> Markup {
     if verdicts.is_empty() {
         return html! {};
     }
     let rows = html! {
         @for verdict in verdicts {
             tr {
-                (outcome(verdict.outcome, &html! {}))
+                (outcome(verdict.outcome, &html! { (beside(pace)) }))
                 td.sentence { (verdict.requirement.name) }
                 td.number.measured { (verdict.value_text()) }
                 (number(verdict.bounds_text()))

@@ -195,13 +195,7 @@ fn pace(status: &PaceStatus) -> String {
     if status.pace == Pace::Real {
         return status.pace.to_string();
     }
-    let kept = status.kept_ns.words(span);
-    let ran = if kept.is_empty() { String::new() } else { format!("; ran at host rate: {kept}") };
-    let late = match status.late_kernels_ns {
-        0 => String::new(),
-        ns => format!(", {} of it over timers of the kernel", span(ns)),
-    };
-    format!("{}, {} jumps over {}{late}{ran}", status.pace, status.jumps, span(status.skipped_ns))
+    status.words(span)
 }
 
 fn warnings(text: &mut String, warnings: &[String]) {

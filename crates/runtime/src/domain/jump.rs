@@ -109,6 +109,36 @@ pub struct PaceStatus {
     pub kept_ns: Kept,
 }
 
+impl PaceStatus {
+    /// All that is worth saying of a pace other than [`Pace::Real`], each time as `shown` writes nanoseconds.
+    pub fn words(&self, shown: impl Fn(i64) -> String) -> String {
+        let late = match self.late_kernels_ns {
+            0 => String::new(),
+            ns => format!(", {} of it over timers of the kernel", shown(ns)),
+        };
+        let mut parts = vec![format!(
+            "{}, {} jumps over {}{late}",
+            self.pace,
+            self.jumps,
+            shown(self.skipped_ns)
+        )];
+        let overran: Vec<_> =
+            self.overran.iter().map(|(program, times)| format!("`{program}` {times}")).collect();
+        match self.overran.values().sum::<u64>() {
+            0 => {}
+            1 => parts.push(format!("1 instant overran: {}", overran.join(", "))),
+            sum => parts.push(format!("{sum} instants overran: {}", overran.join(", "))),
+        }
+        let ran = self.kept_ns.words(&shown);
+        match (ran.is_empty(), self.pace) {
+            (false, _) => parts.push(format!("ran at host rate {ran}")),
+            (true, Pace::Events) => parts.push("never ran at host rate".to_owned()),
+            (true, _) => {}
+        }
+        parts.join("; ")
+    }
+}
+
 /// Of [`PaceStatus::method`].
 const METHOD: &str = "state, call and count of runs of each thread, looked at twice";
 

@@ -399,11 +399,25 @@ impl Known {
     /// What this thread keeps the clock by, in this state.
     fn keeps(&self, state: char) -> Keeping {
         match (self.owner, state) {
-            (Owner::Program, 'T' | 't') => Keeping::Stopped,
+            (Owner::Program, 'T') => Keeping::Stopped,
+            // By a debugger, or for a moment by the agent.
+            (Owner::Program, 't') if is_ours(tracer_of(self.look.thread())) => Keeping::Agent,
+            (Owner::Program, 't') => Keeping::Stopped,
             (Owner::Program, _) => Keeping::Program,
             (Owner::Agent, _) => Keeping::Agent,
         }
     }
+}
+
+/// The thread that traces a thread; `None` if nobody does any more.
+fn tracer_of(thread: pid_t) -> Option<pid_t> {
+    let status = process::status_of(thread);
+    process::field(&status, "TracerPid")?.parse().ok().filter(|tracer| *tracer != 0)
+}
+
+/// Whether a thread, or one that is not there any more, is of this process.
+fn is_ours(thread: Option<pid_t>) -> bool {
+    thread.is_none_or(|thread| std::path::Path::new(&format!("/proc/self/task/{thread}")).exists())
 }
 
 /// A thread as its process numbers it, which may be in a namespace of its own. pid_namespaces(7)

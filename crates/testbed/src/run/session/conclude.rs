@@ -196,19 +196,16 @@ impl Session<'_> {
                 wall.virtual_s, wall.total_s, wall.plant_s, wall.holds, wall.holds_s
             ));
             if wall.pace.pace != Pace::Real {
-                let (pace, jumps, ran) = (wall.pace.pace, wall.pace.jumps, &wall.pace.kept_ns);
-                let skipped_s = wall.pace.skipped_ns as f64 / 1e9;
-                let ran = ran.words(|ns| format!("{:.2} s", ns as f64 / 1e9));
-                let late = match wall.pace.late_kernels_ns {
-                    0 => String::new(),
-                    ns => format!(", {:.1} s of it over timers of the kernel", ns as f64 / 1e9),
-                };
-                line(format!("pace {pace}: {jumps} jumps over {skipped_s:.1} s{late}; ran {ran}"));
+                let words = wall.pace.words(|ns| format!("{:.2} s", ns as f64 / 1e9));
+                let free = wall
+                    .untimed_s()
+                    .map(|s| format!("; programs computed {s:.2} s that took no virtual time"));
+                line(format!("pace {words}{}", free.unwrap_or_default()));
             }
         }
         record.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
         text += &last_words::for_user(record, &self.folder);
-        let table = results::table(&record.verdicts);
+        let table = results::table(&record.verdicts, record.scenario.pace);
         format!("{text}{table}run folder: {}\n", self.folder.path().display())
     }
 }
