@@ -393,7 +393,7 @@ pub(crate) fn main() -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Exec { name, tdf, start, pace, freeze, freeze_by, stall_guard, program } => {
-            let start = Start { tdf, realtime_ns: start, held: false, pace };
+            let start = Start { tdf, realtime_ns: start, pace, ..Start::default() };
             let freeze = FreezeConfig { freeze, method: freeze_by };
             match exec::exec(&Exec { name, start, freeze, stall_guard, command: program })? {}
         }

@@ -196,7 +196,13 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
     let ourselves = [std::process::id().cast_signed(), signals::parent()];
     let stopped = attach::stop(attach.process, &ourselves)?;
     // Its clocks go on from the host's at this moment, which all of the program has passed by.
-    let start = Start { tdf: attach.tdf, realtime_ns: None, held: true, pace: attach.pace };
+    let start = Start {
+        tdf: attach.tdf,
+        realtime_ns: None,
+        held: true,
+        is_joined: true,
+        pace: attach.pace,
+    };
     let domain = Domain::new(start).context("cannot make a clock")?;
     // Somebody else's program stays in the control group that it is in.
     let freezer = Freezer::start(FreezeConfig { freeze: Freeze::Off, method: None })

@@ -47,6 +47,8 @@ pub struct Start {
     pub realtime_ns: Option<i64>,
     /// Whether the domain starts with one hold asserted (for its owner to release).
     pub held: bool,
+    /// Whether its programs are there already, and their clocks go on from where they are.
+    pub is_joined: bool,
     pub pace: Pace,
 }
 
@@ -509,14 +511,15 @@ fn settled_host_now() -> HostTime {
 }
 
 /// The epochs of all clocks, such that each goes on from the host's, but `CLOCK_REALTIME` (and
-/// `CLOCK_TAI` with it) from `realtime_ns` where given. Where two runs are to be the same and the time of day is
-/// given, they all begin at the same numbers: programs compute with these, and round.
-fn epochs(Start { realtime_ns, pace, .. }: Start) -> [i64; Epoch::COUNT] {
+/// `CLOCK_TAI` with it) from `realtime_ns` where given. Where two runs are to be the same they begin at the same
+/// numbers, and the time of day at a whole second: programs compute with these, and round.
+fn epochs(Start { realtime_ns, pace, is_joined, .. }: Start) -> [i64; Epoch::COUNT] {
     /// What clocks since the start of the machine show then.
     const UP_NS: i64 = 1_000_000_000_000;
+    let is_same = pace == Pace::Events && !is_joined;
     let host_realtime = clock_ns(libc::CLOCK_REALTIME);
-    let realtime = realtime_ns.unwrap_or(host_realtime);
-    let is_same = pace == Pace::Events && realtime_ns.is_some();
+    let part_of_second = if is_same { host_realtime.rem_euclid(1_000_000_000) } else { 0 };
+    let realtime = realtime_ns.unwrap_or(host_realtime - part_of_second);
     let up_ns = |clock| if is_same { UP_NS } else { clock_ns(clock) };
     let mut epochs = [0; Epoch::COUNT];
     epochs[Epoch::Realtime as usize] = realtime;

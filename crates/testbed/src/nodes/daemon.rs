@@ -145,6 +145,7 @@ impl Agent {
             realtime_ns: setup.realtime_zero_ns.map(|ns| ns.saturating_sub(setup.settle.as_ns())),
             held: true,
             pace: setup.pace,
+            is_joined: false,
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
         domain.grant(zero + setup.duration);

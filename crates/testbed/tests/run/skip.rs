@@ -2,7 +2,9 @@
 //! verdict disturbed, and is no failure here; that the clock jumps over what a program waits for is one.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
+use report_kit::outcome::Outcome;
 use results::RunRecord;
 use runtime::domain::Pace;
 use serde_json::Value;
@@ -50,4 +52,51 @@ fn time_passes_for_what_does_not_come() {
     assert!(given_up >= 4, "{unanswered:?}");
     let gap = record.verdicts[0].value.unwrap();
     assert!(gap >= 0.1, "{gap} s");
+}
+
+/// Programs that never wait, twice as many as there are processors.
+struct Busy(Vec<std::process::Child>);
+
+impl Busy {
+    fn start() -> Self {
+        let spin = |_| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]).stdout(Stdio::null()).spawn().unwrap()
+        };
+        Self((0..2 * std::thread::available_parallelism().unwrap().get()).map(spin).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+/// Frames to the nanosecond, on a quiet machine and on one that is busy, and nobody disturbed.
+#[test]
+fn two_runs_in_jumps_alone_are_the_same_however_busy_the_machine_is() {
+    for (variant, outcome) in [("fine", Outcome::Met), ("outage", Outcome::Missed)] {
+        let Some(place) = Place::of_case("minimal") else { return };
+        let run = || place.run(&["--variant", variant, "--pace", "events"]).expect_one_of(&JUDGED);
+        let mut folders = vec![run().folder().path().to_owned()];
+        let busy = Busy::start();
+        folders.extend((0..2).map(|_| run().folder().path().to_owned()));
+        drop(busy);
+        for folder in &folders {
+            let record = results::RunFolder::open(folder).unwrap().record().unwrap();
+            let wall = record.wall.as_ref().unwrap();
+            assert_eq!(record.verdicts[0].outcome, outcome, "{:?}", record.verdicts);
+            assert_eq!(wall.pace.skipped_ns, 8_000_000_000, "{:?}", wall.pace);
+            assert!(wall.pace.overran.is_empty(), "{:?}", wall.pace);
+        }
+        let mut compare = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+        let compared = compare.arg("compare").args(&folders).output().unwrap();
+        let told = String::from_utf8_lossy(&compared.stdout).into_owned();
+        assert_eq!(compared.status.code(), Some(0), "{told}");
+        assert_eq!(told.matches("the same").count(), 2, "{told}");
+    }
 }
