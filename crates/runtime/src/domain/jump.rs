@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
+use vtime::rate::virtual_ns;
 use vtime::waits::{SLEEPS, Wait};
 use vtime::{HostTime, VirtualSpan, VirtualTime};
 
@@ -264,6 +265,11 @@ impl Domain {
     /// Whether it moves by jumps alone at present.
     pub fn stands(&self) -> bool {
         self.state.lock().clock.stands()
+    }
+
+    /// How long a wait of so much host time that is just over was in virtual time, in nanoseconds.
+    pub fn virtual_ns_of(&self, host_ns: i64) -> i64 {
+        if self.stands() { 0 } else { virtual_ns(host_ns, self.page.tdf_millionths()) }
     }
 
     /// Virtual time that has passed in runs of the clock from one jump to the next that were at least as

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use os::run_delay::RunDelay;
-use vtime::rate::virtual_ns;
 
 use runtime::domain::Domain;
 
@@ -30,8 +29,7 @@ impl Waits {
     /// Notes what was waited since the last call.
     pub(super) fn note(&mut self) {
         let waited_ns = self.take_ns();
-        let waited_ns = virtual_ns(waited_ns, self.domain.page().tdf_millionths());
-        self.domain.lateness().points.note(waited_ns);
+        self.domain.lateness().points.note(self.domain.virtual_ns_of(waited_ns));
     }
 
     /// What was waited since the last call was in a hold.

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use os::run_delay::RunDelay;
 use vtime::HostTime;
-use vtime::rate::virtual_ns;
 
 use super::orders::Output;
 use super::owner::Owner;
@@ -42,11 +41,7 @@ pub(super) fn report(
         is_cut.then(|| format!("a line of more than {LINE_LENGTH_MAX} octets was cut"))
     };
     let delay = RunDelay::of_this_thread();
-    // In virtual time.
-    let waited_ns = || {
-        let host_ns = delay.as_ref().map_or(0, RunDelay::ns);
-        virtual_ns(host_ns, domain.page().tdf_millionths())
-    };
+    let waited_ns = || delay.as_ref().map_or(0, RunDelay::ns);
     let mut lines = Lines::default();
     let mut octets = vec![0; READ_LENGTH];
     // What no line end came for came then, however long its program stays.
@@ -59,8 +54,10 @@ pub(super) fn report(
                 let now_ns = domain.now().as_ns();
                 if !error {
                     // It came when the lines before it were handed on, or woke this thread.
-                    let since_ns =
-                        if has_waited { now_ns - last_ns } else { waited_ns() - before_ns };
+                    let since_ns = match has_waited {
+                        true => now_ns - last_ns,
+                        false => domain.virtual_ns_of(waited_ns() - before_ns),
+                    };
                     domain.lateness().note_stamped(program, since_ns);
                 }
                 last_ns = now_ns;
