@@ -1,4 +1,5 @@
-//! TCP segments that a kernel repeats because it waited on host time while the clock was stopped.
+//! TCP segments and ARP requests that a kernel repeats because it waited on host time while the clock was
+//! stopped.
 //!
 //! The kernel's timers of retransmission know nothing of holds. Some 200 ms into one, a kernel
 //! whose segments or their acknowledgements are kept by this network sends them again, although no
@@ -8,18 +9,23 @@
 //! acknowledged by a segment under way. Whatever was lost, is new, is sent while the clock runs,
 //! or takes no sequence space (acknowledgements, keep-alives, window probes) passes.
 //!
+//! An ARP request is repeated after a second. It is needless while the first one, or the answer to it, is under way.
+//!
 //! The sender's kernel believes in a loss until the acknowledgement of the first copy arrives; its
 //! time stamps (RFC 7323) or F-RTO (RFC 5682) then correct it, and it undoes what it did.
 
 use std::net::Ipv4Addr;
 
-use crate::wire::ethernet::ETHERTYPE_IPV4;
+use crate::wire::ethernet::{ETHERTYPE_ARP, ETHERTYPE_IPV4};
 use crate::wire::tcp::distance;
-use crate::wire::{Ethernet, Ipv4, Tcp};
+use crate::wire::{Arp, Ethernet, Ipv4, Operation, Tcp};
 
-/// Whether a segment sent while the clock is stopped asks nothing of the network that is not
+/// Whether a frame sent while the clock is stopped asks nothing of the network that is not
 /// under way already. Any frame may be handed in.
-pub fn is_needless<'a>(frame: &[u8], under_way: impl Iterator<Item = &'a [u8]>) -> bool {
+pub fn is_needless<'a>(frame: &[u8], mut under_way: impl Iterator<Item = &'a [u8]>) -> bool {
+    if let Some(request) = arp(frame).filter(|arp| arp.operation == Operation::Request) {
+        return under_way.any(|other| other == frame || answers(other, &request));
+    }
     let Some(segment) = Segment::parse(frame) else { return false };
     let length = segment.tcp.length();
     if length == 0 {
@@ -34,6 +40,19 @@ pub fn is_needless<'a>(frame: &[u8], under_way: impl Iterator<Item = &'a [u8]>) 
         covered = further;
     }
     true
+}
+
+fn arp(frame: &[u8]) -> Option<Arp> {
+    let frame = Ethernet::parse(frame).filter(|frame| frame.ethertype == ETHERTYPE_ARP)?;
+    Arp::parse(frame.payload)
+}
+
+/// Whether a frame is the answer to a request.
+fn answers(frame: &[u8], request: &Arp) -> bool {
+    arp(frame).is_some_and(|answer| {
+        answer.operation == Operation::Reply
+            && (answer.sender_ip, answer.target_mac) == (request.target_ip, request.sender_mac)
+    })
 }
 
 /// A segment and who sends it to whom. Positions are octets from its first place in sequence
@@ -93,6 +112,7 @@ enum Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::MacAddress;
     use proptest::prelude::*;
 
     // Flags of TCP (RFC 9293, 3.1).
@@ -168,6 +188,27 @@ mod tests {
         assert!(needless(&last, std::slice::from_ref(&last)));
         assert!(!needless(&last, &[data(100, b"bye")]));
         assert!(needless(&last, &[segment(true, ACK, 1, 104, b"")]));
+    }
+
+    #[test]
+    fn a_request_for_an_address_is_needless_while_it_or_its_answer_is_under_way() {
+        let (asks, answers) = (Operation::Request, Operation::Reply);
+        let frame = |operation, from: u8, to: u8, target_mac: u8| {
+            let (mac, address) = (|n| MacAddress([2, 0, 0, 0, 0, n]), |n| [10, 0, 0, n].into());
+            let (sender_mac, sender_ip) = (mac(from), address(from));
+            let (target_mac, target_ip) = (mac(target_mac), address(to));
+            let arp = Arp { operation, sender_mac, sender_ip, target_mac, target_ip };
+            [&[2; 12][..], &[0x08, 0x06], &arp.encode()].concat()
+        };
+        let request = frame(asks, 1, 2, 0);
+        assert!(!needless(&request, &[]));
+        assert!(needless(&request, std::slice::from_ref(&request)));
+        assert!(needless(&request, &[frame(answers, 2, 1, 1)]));
+        let announcement = frame(answers, 1, 2, 2);
+        assert!(!needless(&announcement, std::slice::from_ref(&announcement)));
+        for other in [frame(asks, 1, 3, 0), frame(answers, 3, 1, 1), frame(answers, 2, 4, 4)] {
+            assert!(!needless(&request, &[other]));
+        }
     }
 
     #[test]

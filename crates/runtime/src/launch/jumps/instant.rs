@@ -26,7 +26,7 @@ pub(super) struct Spent {
     pub(super) ran_ns: u64,
 }
 
-/// The present instant.
+/// The instant at which the clock stands, and what each thread has computed in it.
 #[derive(Debug)]
 pub(super) struct Instant {
     looked: HostTime,
