@@ -166,28 +166,38 @@ impl Threads {
             self.awake = Some(place);
             return Err(known.keeps(state));
         }
-        let (mut at, mut has_ended) = (0, false);
+        let before = self.known.len();
+        let awake = self.find_awake();
+        let has_ended = self.known.len() < before;
+        if has_ended {
+            self.number();
+        }
+        match awake {
+            Some(why) => Err(why),
+            // Its end may be about to wake its parent.
+            None if has_ended => Err(Keeping::Program),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at all until one is found awake; what that keeps the clock by. Leaves out those that have ended.
+    fn find_awake(&mut self) -> Option<Keeping> {
+        let mut at = 0;
         while let Some(known) = self.known.get_mut(at) {
             match known.look.look() {
                 Found::Asleep(runs) => known.runs = runs,
                 Found::Awake(state) => {
                     self.awake = Some(at);
-                    return Err(known.keeps(state));
+                    return Some(known.keeps(state));
                 }
                 Found::Gone => {
                     self.known.swap_remove(at);
-                    has_ended = true;
                     continue;
                 }
             }
             at += 1;
         }
-        if has_ended {
-            self.number();
-            // Its end may be about to wake its parent.
-            return Err(Keeping::Program);
-        }
-        Ok(())
+        None
     }
 
     /// After the first look: whether those that sleep are all there are.
