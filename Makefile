@@ -49,6 +49,8 @@ test: setup-test ## check format, lints, tests and documents, in minutes
 
 test-long: setup-test ## check what takes longer: stations of relays, guests, random calls, mutants, AArch64
 	$(cargo_test) -- --ignored
+	for pace in skip events; do \
+		QCYCLE_PACE=$$pace cargo test --locked -p testbed --test main -- --ignored conformance::; done
 	$(PYTHON) -W error -m unittest discover -s scenarios/quorum
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
