@@ -117,7 +117,7 @@ fn the_page_is_whole_without_its_script() {
         "attacker poisons the ARP tables",
         "<b>104.32 s</b> of wall time for <b>92 s</b>",
         "2604 reads",
-        "1234 jumps over 84.75 s of virtual time",
+        "1234 jumps over 84.75 s",
         "4.5 s for timers of the kernel, 2.75 s while programs ran",
         "&lt;sensor &amp; co&gt;",
         "DSS C-API",
