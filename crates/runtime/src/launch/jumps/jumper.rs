@@ -24,6 +24,9 @@ const WORTH: VirtualSpan = VirtualSpan::from_ns(30_000);
 /// nothing has changed.
 const LOOK_MIN: HostSpan = HostSpan::from_ns(8_000);
 const LOOK_MAX: HostSpan = HostSpan::from_ns(250_000);
+/// The same while all sleep and only something from outside can wake them: an idle server must not cost a
+/// processor.
+const LOOK_IDLE_MAX: HostSpan = HostSpan::from_ns(4_000_000);
 /// The same while a clock runs that stands otherwise, and this thread alone wakes whose time has come.
 const LOOK_RUNNING: HostSpan = HostSpan::from_ns(50_000);
 /// The same where nobody can jump whatever programs do.
@@ -129,7 +132,10 @@ impl Shared {
             }
             pause = match turn {
                 Turn::Jumped | Turn::Woke => LOOK_MIN,
-                Turn::Kept(_) => (pause + HostSpan::from_ns(pause.as_ns() / 2)).min(LOOK_MAX),
+                Turn::Kept(why) => {
+                    let longest = if why == Keeping::NoDeadline { LOOK_IDLE_MAX } else { LOOK_MAX };
+                    (pause + HostSpan::from_ns(pause.as_ns() / 2)).min(longest)
+                }
                 Turn::Still => {
                     threads.stand_still(host_now());
                     STILL
