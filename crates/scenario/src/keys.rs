@@ -74,7 +74,8 @@ pub(crate) static SCENARIO: Table = Table {
             Time,
             Optional,
             "stops the clock while a processor of the host has not responded for longer than this \
-             (host time, 100 us to 1 s), so that stalls of the host take no virtual time",
+             (host time, 100 us to 1 s), so that stalls of the host take no virtual time; with `pace: events` \
+             they take none anyway",
         ),
         key(
             "start",

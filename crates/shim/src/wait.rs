@@ -46,6 +46,9 @@ const PATIENCE: i64 = 50;
 /// tries again to tell.
 const UNTOLD_NS_MAX: i64 = 200_000_000;
 
+/// Longest native wait while a clock stands that moves by jumps.
+const STANDS_NS_MAX: i64 = 1_000_000_000;
+
 /// A host time that never comes. A wait without any would not end at a signal handler with
 /// SA_RESTART, but a sleep does.
 const FOR_EVER: HostTime = HostTime::from_ns(i64::MAX);
@@ -117,9 +120,10 @@ fn step(deadline: Deadline) -> Step {
         // Beyond the horizon the clock may still be running, but it stops before the deadline.
         None => false,
     };
-    // Where the clock moves by jumps the agent wakes whoever it leads to his time, and nobody else.
+    // Where the clock moves by jumps the agent wakes whoever it leads to his time, and nobody else. It may
+    // not know a thread when the clock runs for a time.
     let not_before = match page.stands() {
-        true => FOR_EVER,
+        true => now + HostSpan::from_ns(STANDS_NS_MAX),
         false => snapshot.not_before(deadline.0, now, pages::own().factors(page)),
     };
     let resumed = Word(page.resumed(), snapshot.clock.resumed);
@@ -238,7 +242,8 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
                 }
             }
         };
-        if ended == EINTR {
+        // As in the kernel, a sleep whose time has come is over, though a handler has run then.
+        if ended == EINTR && !deadline.has_passed() {
             return EINTR;
         }
         pace.has_waited = true;

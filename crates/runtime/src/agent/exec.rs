@@ -13,7 +13,7 @@ use super::control::Control;
 use super::keep;
 use super::query::counted;
 use super::registry::{Registration, name_for};
-use crate::domain::{Domain, Guard, KernelTimers, Stalls, Start};
+use crate::domain::{Domain, Guard, KernelTimers, Pace, Stalls, Start};
 use crate::launch::freeze::{FreezeConfig, Freezer};
 use crate::launch::{Follower, Jumper};
 use os::fds;
@@ -57,7 +57,9 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     });
     let follower = follower.context("cannot follow programs")?;
     control.serve(&registration)?;
-    let guard = exec.stall_guard.map(|allowed| domain.guard(allowed)).transpose();
+    // Where the clock stands no stall takes virtual time.
+    let allowed = exec.stall_guard.filter(|_| domain.pace() != Pace::Events);
+    let guard = allowed.map(|allowed| domain.guard(allowed)).transpose();
     let guard = guard.context("cannot guard the clock against stalls of the host")?;
     if let Some(warning) = guard.as_ref().and_then(Guard::warning) {
         terminal::err!("qcycle: {warning}");

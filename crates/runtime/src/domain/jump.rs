@@ -191,10 +191,15 @@ impl Waiter {
         if !wait.wake(self.how) {
             return false;
         }
-        if self.how == SLEEPS {
+        if self.sleeps() {
             wake_all(wait.word());
         }
-        self.how != SLEEPS
+        !self.sleeps()
+    }
+
+    /// Whether it sleeps on a word, and no signal is needed to wake it.
+    pub fn sleeps(&self) -> bool {
+        self.how == SLEEPS
     }
 
     /// The signal could not be sent, or the thread is not in the call for which it said so.

@@ -24,6 +24,8 @@ pub enum Keeping {
     Untold,
     /// The kernel does not let the agent look at a thread.
     Unseen,
+    /// The agent has too few descriptors to look at all threads.
+    Descriptors,
 }
 
 impl Keeping {
@@ -37,6 +39,9 @@ impl Keeping {
             Self::NoDeadline => "while nobody waited for a time",
             Self::Untold => "while more threads waited than can say so",
             Self::Unseen => "while the kernel did not show a thread",
+            Self::Descriptors => {
+                "with too few descriptors to look at all threads (raise `ulimit -n`)"
+            }
         }
     }
 }

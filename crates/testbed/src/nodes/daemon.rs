@@ -32,7 +32,7 @@ use os::signals;
 use runtime::agent::control::Control;
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
-use runtime::domain::{Domain, Guard, Start};
+use runtime::domain::{Domain, Guard, Pace, Start};
 use runtime::intervention::Interventions;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
 use runtime::launch::{Follower, Jumper, Outlook};
@@ -203,7 +203,9 @@ impl Agent {
     }
 
     fn start_guard(&mut self) -> anyhow::Result<()> {
-        let Some(allowed_ns) = self.setup.stall_guard_ns else { return Ok(()) };
+        // Where the clock stands no stall takes virtual time.
+        let allowed_ns = self.setup.stall_guard_ns.filter(|_| self.setup.pace != Pace::Events);
+        let Some(allowed_ns) = allowed_ns else { return Ok(()) };
         let guard = self.domain.guard(HostSpan::from_ns(allowed_ns));
         let guard = guard.context("cannot guard the clock against stalls of the host")?;
         if let Some(warning) = guard.warning() {

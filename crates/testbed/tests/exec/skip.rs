@@ -145,6 +145,16 @@ fn waits_that_end_by_themselves_meet_no_signal_that_wakes() {
     }
 }
 
+/// Only where each wait ends at its nanosecond.
+#[test]
+fn a_timer_comes_before_a_wait_that_is_over_at_the_same_moment() {
+    for link in [Link::Dynamic, Link::Static] {
+        goes_well(&mut skipping("events", &[], link, &["ties"]), DONE);
+        let _busy = Busy::start();
+        goes_well(&mut skipping("events", &[], link, &["ties"]), DONE);
+    }
+}
+
 #[test]
 fn a_program_that_may_queue_no_signals_is_woken_too() {
     for pace in PACES {

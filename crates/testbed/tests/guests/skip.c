@@ -504,6 +504,50 @@ static void ask(const char *how, int rounds)
 	expect("who answers", status, 0);
 }
 
+static volatile int ticks;
+
+static void on_tick(int signal)
+{
+	(void)signal;
+	ticks++;
+}
+
+/* Timers that are due at the very moment at which a sleep is over: the timer comes first, as it was set first,
+ * and the sleep is over all the same. */
+static void meet_timers(void)
+{
+	enum { TURNS = 100 };
+	const int64_t period = 5000000;
+	int64_t until = now_ns(CLOCK_MONOTONIC);
+	for (int turn = 0; turn < TURNS; turn++) {
+		until += period;
+		struct timespec at = { until / BILLION, until % BILLION };
+		struct itimerspec once = { .it_value = at };
+		int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+		timerfd_settime(timer, TFD_TIMER_ABSTIME, &once, NULL);
+		expect("sleep", clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL), 0);
+		expect("time", now_ns(CLOCK_MONOTONIC), until);
+		uint64_t times = 0;
+		expect("read", read(timer, &times, sizeof(times)), sizeof(times));
+		struct itimerspec again = { .it_value = { 0, period } };
+		timerfd_settime(timer, 0, &again, NULL);
+		struct pollfd readable = { timer, POLLIN, 0 };
+		expect("poll", poll(&readable, 1, 5), 1);
+		until += period;
+		expect("time", now_ns(CLOCK_MONOTONIC), until);
+		close(timer);
+	}
+	handle(SIGALRM, on_tick, 0);
+	struct itimerval each = { { 0, period / 1000 }, { 0, period / 1000 } };
+	setitimer(ITIMER_REAL, &each, NULL);
+	for (int turn = 1; turn <= TURNS; turn++) {
+		until += period;
+		struct timespec at = { until / BILLION, until % BILLION };
+		expect("sleep", clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL), 0);
+		expect("ticks", ticks, turn);
+	}
+}
+
 int main(int count, char **arguments)
 {
 	const char *what = count > 1 ? arguments[1] : "";
@@ -526,6 +570,8 @@ int main(int count, char **arguments)
 		wait_without_signals();
 	else if (!strcmp(what, "ask") && count == 4)
 		ask(arguments[2], atoi(arguments[3]));
+	else if (!strcmp(what, "ties"))
+		meet_timers();
 	else if (!strcmp(what, "minutes")) {
 		puts("ready");
 		wait_by_clocks(600 * BILLION);

@@ -167,7 +167,11 @@ impl Shared {
                 instant.has_overrun()
             }
             Turn::Kept(
-                Keeping::KernelTimers | Keeping::Stopped | Keeping::Untold | Keeping::Unseen,
+                Keeping::KernelTimers
+                | Keeping::Stopped
+                | Keeping::Untold
+                | Keeping::Unseen
+                | Keeping::Descriptors,
             ) => true,
         };
         if !matches!(turn, Turn::Kept(Keeping::Program | Keeping::Agent)) {
@@ -234,7 +238,12 @@ impl Shared {
                     if owed {
                         domain.note_late_kernels(far);
                     }
-                    wake(threads, domain.now());
+                    // What the agent does at this moment comes before what programs do, as timers of a kernel
+                    // that were set before the waits: these find themselves overdue when it is done.
+                    let now = domain.now();
+                    if due.is_none_or(|due| due > now) {
+                        wake(threads, now);
+                    }
                     Turn::Jumped
                 }
             },
@@ -273,11 +282,13 @@ fn wake(threads: &Threads, now: VirtualTime) {
     }
 }
 
-/// Wakes those of whom it is known that their time has come.
+/// Wakes those whose time has come, as far as they are known; for sleepers one need not know them.
 fn wake_known(threads: &Threads, now: VirtualTime) {
     for waiter in Domain::overdue(threads.programs(), now) {
-        if let Some(thread) = threads.thread(waiter.program.number, waiter.thread) {
-            wake_one(&waiter, thread);
+        match threads.thread(waiter.program.number, waiter.thread) {
+            Some(thread) => wake_one(&waiter, thread),
+            None if waiter.sleeps() => _ = waiter.wake(),
+            None => {}
         }
     }
 }

@@ -72,7 +72,8 @@ pub(super) struct Threads {
     terminals: Option<File>,
     are_terminals: bool,
     namespaces: Namespaces,
-    cannot_look: bool,
+    /// Why not all are looked at.
+    cannot_look: Option<Keeping>,
     /// A program has begun whose process is not in it yet: it is still being put into virtual time.
     is_incomplete: bool,
 }
@@ -101,7 +102,7 @@ impl Threads {
             terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
             are_terminals: true,
             namespaces: Namespaces::new(connections),
-            cannot_look: false,
+            cannot_look: None,
             is_incomplete: false,
         })
     }
@@ -150,8 +151,8 @@ impl Threads {
     pub(super) fn sleep(&mut self) -> Result<(), Keeping> {
         self.looked = Some(host_now());
         self.find_if_any_was_started()?;
-        if self.cannot_look {
-            return Err(Keeping::Unseen);
+        if let Some(why) = self.cannot_look {
+            return Err(why);
         }
         if self.is_incomplete {
             return Err(Keeping::Agent);
@@ -299,7 +300,7 @@ impl Threads {
         let live: BTreeSet<u64> = self.programs.iter().map(|program| program.number).collect();
         let mut before: BTreeMap<pid_t, Known> =
             self.known.drain(..).map(|known| (known.look.thread(), known)).collect();
-        self.cannot_look = false;
+        self.cannot_look = None;
         // The agent needs descriptors for programs too.
         let mut fds_left = fds::limit() / 2;
         let agent = std::process::id().cast_signed();
@@ -339,7 +340,10 @@ impl Threads {
                 });
                 let known = match same {
                     Some(known) => Ok(known),
-                    None if fds_left < Looked::DESCRIPTORS => Err(io::ErrorKind::Other.into()),
+                    None if fds_left < Looked::DESCRIPTORS => {
+                        self.cannot_look = Some(Keeping::Descriptors);
+                        continue;
+                    }
                     None => Looked::open(process, thread).map(|look| Known {
                         look,
                         owner: if program.is_some() { Owner::Program } else { Owner::Agent },
@@ -356,7 +360,7 @@ impl Threads {
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    Err(_) => self.cannot_look = true,
+                    Err(_) => self.cannot_look = Some(Keeping::Unseen),
                 }
             }
         }
