@@ -240,7 +240,8 @@ impl Domain {
         self.change(|clock, now| {
             let resumed = clock.release(now);
             let left = resumed.map(|_| clock.holds());
-            (left, Changed { resumes: resumed == Some(true), ..Changed::default() })
+            let (resumes, releases) = (resumed == Some(true), left == Some(0));
+            (left, Changed { resumes, releases, ..Changed::default() })
         })
     }
 
@@ -396,7 +397,7 @@ impl Domain {
             state.runs.end(here, there);
         }
         state.watchers.retain(|watcher| Arc::strong_count(watcher) > 1);
-        if changed.stops || changed.resumes || changed.dilates {
+        if changed.stops || changed.resumes || changed.releases || changed.dilates {
             state.watchers.iter().for_each(|watcher| watcher.wake.wake());
         } else if let Some((_, now)) = changed.jump {
             let due =
@@ -418,6 +419,8 @@ const LOOK_AGAIN: HostSpan = HostSpan::from_ns(200_000);
 struct Changed {
     stops: bool,
     resumes: bool,
+    /// It is held no more, though it may stand.
+    releases: bool,
     dilates: bool,
     /// From where to where the clock has jumped.
     jump: Option<(VirtualTime, VirtualTime)>,
@@ -601,23 +604,52 @@ mod tests {
 
     #[test]
     fn a_watch_rings_on_each_kind_of_change() {
-        let domain = Domain::new(Start::default()).unwrap();
+        for pace in [Pace::Real, Pace::Skip, Pace::Events] {
+            let domain = Domain::new(Start { pace, ..Start::default() }).unwrap();
+            let watch = domain.watch().unwrap();
+            let rings = |what: &dyn Fn()| {
+                watch.clear();
+                what();
+                let mut fds = [readable(watch.fd())];
+                poll_until(&mut fds, Some(HostTime::ZERO)).unwrap();
+                !fds[0].revents().is_empty()
+            };
+            assert!(!rings(&|| ()));
+            assert!(rings(&|| {
+                domain.assert_hold();
+            }));
+            assert_eq!(domain.now_unless_held(), None);
+            assert!(rings(&|| {
+                domain.release_hold();
+            }));
+            assert!(domain.now_unless_held().is_some());
+            assert!(rings(&|| domain.dilate(Tdf::MAX)));
+            assert!(rings(&|| domain.grant(VirtualTime::MAX)));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_stands_leads_those_who_wait_there_by_jumps() {
+        let domain = Domain::new(Start { pace: Pace::Events, ..Start::default() }).unwrap();
+        let (begun, until) = (domain.now(), VirtualTime::ZERO + VirtualSpan::from_ms(10));
         let watch = domain.watch().unwrap();
-        let rings = |what: &dyn Fn()| {
-            watch.clear();
-            what();
-            let mut fds = [readable(watch.fd())];
-            poll_until(&mut fds, Some(HostTime::ZERO)).unwrap();
-            !fds[0].revents().is_empty()
-        };
-        assert!(!rings(&|| ()));
-        assert!(rings(&|| {
-            domain.assert_hold();
-        }));
-        assert!(rings(&|| {
-            domain.release_hold();
-        }));
-        assert!(rings(&|| domain.dilate(Tdf::MAX)));
-        assert!(rings(&|| domain.grant(VirtualTime::MAX)));
+        watch.is_for(Some(until));
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!((domain.now(), domain.host_time_of(until)), (begun, None));
+        assert_eq!((domain.runs(), domain.next_due()), (true, Some(until)));
+        assert_eq!(domain.jump(until), Some(until - begun));
+        watch.wait(Some(host_now() + HostSpan::from_ms(60_000))).unwrap();
+        assert_eq!(domain.now(), until);
+        domain.let_stand(false);
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(domain.now() > until && !domain.stands());
+        domain.let_stand(true);
+        let here = domain.now();
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(domain.now(), here);
+        domain.detach();
+        domain.let_stand(true);
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(domain.now() > here, "it was let go");
     }
 }
