@@ -25,6 +25,8 @@ pub const NAME_LENGTH_MAX: usize = 48;
 /// How long an agent may take between locking its name and listening; it is microseconds of work.
 const STARTING_LONGEST: Duration = Duration::from_secs(2);
 const STARTING_LOOK: Duration = Duration::from_millis(2);
+/// How often somebody who is about to listen is looked at again; some hundredths of a second.
+const STARTING_TRIES: u32 = 10_000;
 
 /// A name under which a domain is registered; it vanishes with this.
 #[derive(Debug)]
@@ -194,8 +196,7 @@ fn find(name: &str) -> anyhow::Result<Found> {
     let Some(folder) = Folder::find()? else { return Ok(Found::Nobody) };
     let files = Files { folder, name: name.to_owned() };
     let cannot = || format!("cannot reach the domain `{name}`");
-    let begun = Instant::now();
-    loop {
+    for _ in 0..STARTING_TRIES {
         match peer::connect(&files.socket()) {
             Ok(stream) => {
                 peer::check_agent(&stream).with_context(cannot)?;
@@ -207,15 +208,13 @@ fn find(name: &str) -> anyhow::Result<Found> {
                 if files.remove_dead().with_context(cannot)? {
                     return Ok(Found::Nobody);
                 }
-                // Somebody is about to listen.
-                if begun.elapsed() > STARTING_LONGEST {
-                    return Ok(Found::Silent);
-                }
-                thread::sleep(STARTING_LOOK);
+                // Somebody is about to listen. In a domain that is held no sleep of this process would end.
+                thread::yield_now();
             }
             Err(error) => return Err(error).with_context(cannot),
         }
     }
+    Ok(Found::Silent)
 }
 
 /// A name for the domain of a program: that of the program and a number.
