@@ -1,9 +1,12 @@
-//! Settings of a node's kernel that keep TCP from waiting on timers of its own where nothing was lost.
+//! Settings of a node's kernel that keep it from waiting on timers of its own where nothing was lost.
 //!
 //! Two of these timers run in every conversation: acknowledgements are delayed, and some congestion
 //! controls (`bbr`) and queues of packets (`fq`) pace what is sent. Both wait in host time. Without
 //! them a kernel that has nothing to repeat answers at once or not at all, so what
 //! [`crate::owed`] shows is soon over, and a frame is in its TAP device when the call returns.
+//!
+//! Entries of ARP age in host time as well: five seconds after an old one was used the kernel asks again,
+//! whenever that is in virtual time. So they do not age.
 
 use std::{fs, io};
 
@@ -14,9 +17,14 @@ const CONGESTION_CONTROL: &str = "reno";
 /// `/proc/sys/net` shows the network namespace of the thread that looks.
 const PATH: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
+/// When an entry of ARP is old, and how long after its use it is asked again: years. arp(7)
+const AGES: [(&str, &str); 2] =
+    [("base_reachable_time_ms", "2000000000"), ("delay_first_probe_time", "1000000")];
+
 /// Has TCP over IPv4 in the calling thread's network namespace acknowledge at once and not pace, on all
 /// interfaces that are up, `lo` among them, and takes the queue in front of `interface` away, if there
-/// is one. To be called when interfaces have their addresses, before programs start.
+/// is one, on which neighbours do not age (but in namespaces of ordinary users, which do not have these settings).
+/// To be called when interfaces have their addresses, before programs start.
 ///
 /// # Errors
 /// Says what the kernel refused.
@@ -30,7 +38,18 @@ pub fn avoid_timers_here(interface: Option<&str>) -> io::Result<()> {
     })?;
     os::routes::acknowledge_at_once_here()
         .and_then(|()| interface.map_or(Ok(()), os::queueing::without_queue_here))
-        .map_err(|error| io::Error::other(format!("{error:#}")))
+        .map_err(|error| io::Error::other(format!("{error:#}")))?;
+    for (name, value) in AGES {
+        let Some(interface) = interface else { continue };
+        let path = format!("/proc/sys/net/ipv4/neigh/{interface}/{name}");
+        match fs::write(&path, value) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io::Error::new(error.kind(), format!("cannot write {path}: {error}")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -51,6 +70,10 @@ mod tests {
             let absent = avoid_timers_here(Some("eth1")).unwrap_err();
             assert!(absent.to_string().contains("eth1"), "{absent}");
             assert_eq!(fs::read_to_string(PATH).unwrap().trim(), CONGESTION_CONTROL);
+            for (name, value) in AGES {
+                let path = format!("/proc/sys/net/ipv4/neigh/eth0/{name}");
+                assert!(fs::read_to_string(path).is_ok_and(|set| set.trim() == value), "{name}");
+            }
             match std::process::Command::new("ip").args(["link", "show", "eth0"]).output() {
                 Ok(output) => {
                     let text = String::from_utf8_lossy(&output.stdout);

@@ -125,10 +125,9 @@ impl PaceStatus {
         )];
         let overran: Vec<_> =
             self.overran.iter().map(|(program, times)| format!("`{program}` {times}")).collect();
-        match self.overran.values().sum::<u64>() {
-            0 => {}
-            1 => parts.push(format!("1 instant overran: {}", overran.join(", "))),
-            sum => parts.push(format!("{sum} instants overran: {}", overran.join(", "))),
+        if !overran.is_empty() {
+            let sum: u64 = self.overran.values().sum();
+            parts.push(format!("instants that overran: {sum} ({})", overran.join(", ")));
         }
         let ran = self.kept_ns.words(&shown);
         match (ran.is_empty(), self.pace) {

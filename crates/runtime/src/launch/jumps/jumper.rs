@@ -14,7 +14,7 @@ use super::instant::Instant;
 use super::segments::Which;
 use super::threads::Threads;
 use super::{Outlook, Waits};
-use crate::domain::{Domain, Keeping, KernelTimers, Pace, Waiter, host_now};
+use crate::domain::{Domain, Keeping, KernelTimers, Pace, host_now};
 use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
 
@@ -159,9 +159,7 @@ impl Shared {
             Turn::Kept(Keeping::Program | Keeping::Agent) if instant.has_overrun() => true,
             Turn::Kept(Keeping::Agent) => false,
             Turn::Kept(Keeping::Program) => {
-                if instant.is_due(now)
-                    && let Some(thread) = instant.look(now, threads.spent())
-                {
+                if let Some(thread) = instant.look(now, threads.spent()) {
                     self.domain.note_overrun(threads.name(thread));
                 }
                 instant.has_overrun()
@@ -181,7 +179,7 @@ impl Shared {
             self.domain.let_stand(!runs);
         }
         if runs {
-            wake_known(threads, self.domain.now());
+            wake(threads, self.domain.now(), false);
         }
     }
 
@@ -221,7 +219,7 @@ impl Shared {
         let now = domain.now();
         match next(first, due, now) {
             Next::Overdue => {
-                wake(threads, now);
+                wake(threads, now, true);
                 Turn::Woke
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
@@ -242,7 +240,7 @@ impl Shared {
                     // that were set before the waits: these find themselves overdue when it is done.
                     let now = domain.now();
                     if due.is_none_or(|due| due > now) {
-                        wake(threads, now);
+                        wake(threads, now, true);
                     }
                     Turn::Jumped
                 }
@@ -272,32 +270,23 @@ fn next(first: Option<VirtualTime>, due: Option<VirtualTime>, now: VirtualTime) 
     }
 }
 
-/// Wakes those whose time has come, while all that are there are known.
-fn wake(threads: &Threads, now: VirtualTime) {
+/// Wakes those whose time has come. A thread that is not known is not there if all are known, and else can be
+/// woken if it sleeps on a word.
+fn wake(threads: &Threads, now: VirtualTime, are_all_known: bool) {
     for waiter in Domain::overdue(threads.programs(), now) {
         match threads.thread(waiter.program.number, waiter.thread) {
-            None => waiter.is_gone(),
-            Some(thread) => wake_one(&waiter, thread),
-        }
-    }
-}
-
-/// Wakes those whose time has come, as far as they are known; for sleepers one need not know them.
-fn wake_known(threads: &Threads, now: VirtualTime) {
-    for waiter in Domain::overdue(threads.programs(), now) {
-        match threads.thread(waiter.program.number, waiter.thread) {
-            Some(thread) => wake_one(&waiter, thread),
+            Some((process, thread)) => {
+                // A handler may have jumped out of the wait, or the thread may be in one.
+                let is_elsewhere =
+                    || calls::call_of(thread).is_some_and(|call| !calls::is_by_image(call));
+                if waiter.wake() && (is_elsewhere() || !end_call(process, thread)) {
+                    waiter.is_not_signalled();
+                }
+            }
+            None if are_all_known => waiter.is_gone(),
             None if waiter.sleeps() => _ = waiter.wake(),
             None => {}
         }
-    }
-}
-
-fn wake_one(waiter: &Waiter, (process, thread): (pid_t, pid_t)) {
-    // A handler may have jumped out of the wait, or the thread may be in one.
-    let is_elsewhere = || calls::call_of(thread).is_some_and(|call| !calls::is_by_image(call));
-    if waiter.wake() && (is_elsewhere() || !end_call(process, thread)) {
-        waiter.is_not_signalled();
     }
 }
 

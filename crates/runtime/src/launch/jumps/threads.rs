@@ -415,7 +415,7 @@ impl Known {
         match (self.owner, state) {
             (Owner::Program, 'T') => Keeping::Stopped,
             // By a debugger, or for a moment by the agent.
-            (Owner::Program, 't') if is_ours(tracer_of(self.look.thread())) => Keeping::Agent,
+            (Owner::Program, 't') if is_traced_by_us(self.look.thread()) => Keeping::Agent,
             (Owner::Program, 't') => Keeping::Stopped,
             (Owner::Program, _) => Keeping::Program,
             (Owner::Agent, _) => Keeping::Agent,
@@ -423,15 +423,12 @@ impl Known {
     }
 }
 
-/// The thread that traces a thread; `None` if nobody does any more.
-fn tracer_of(thread: pid_t) -> Option<pid_t> {
+/// Whether a thread is traced by one of this process, or by nobody any more.
+fn is_traced_by_us(thread: pid_t) -> bool {
     let status = process::status_of(thread);
-    process::field(&status, "TracerPid")?.parse().ok().filter(|tracer| *tracer != 0)
-}
-
-/// Whether a thread, or one that is not there any more, is of this process.
-fn is_ours(thread: Option<pid_t>) -> bool {
-    thread.is_none_or(|thread| std::path::Path::new(&format!("/proc/self/task/{thread}")).exists())
+    let tracer = process::field(&status, "TracerPid").filter(|tracer| *tracer != "0");
+    tracer
+        .is_none_or(|tracer| std::fs::exists(format!("/proc/self/task/{tracer}")).unwrap_or(false))
 }
 
 /// A thread as its process numbers it, which may be in a namespace of its own. pid_namespaces(7)
