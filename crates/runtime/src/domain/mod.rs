@@ -645,6 +645,6 @@ mod tests {
         assert!(domain.now() > until && !domain.stands());
         domain.detach();
         domain.let_stand(true);
-        assert!(!domain.stands(), "it was let go");
+        assert!(!domain.stands());
     }
 }

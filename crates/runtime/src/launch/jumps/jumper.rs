@@ -141,8 +141,8 @@ impl Shared {
                     STILL
                 }
             };
-            let longest = if instant.has_overrun() { LOOK_RUNNING } else { STILL };
-            os::realtime::sleep_until((host_now() + pause.min(longest)).as_ns());
+            pause = if instant.has_overrun() { pause.min(LOOK_RUNNING) } else { pause };
+            os::realtime::sleep_until((host_now() + pause).as_ns());
         }
     }
 
