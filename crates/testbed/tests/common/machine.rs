@@ -3,6 +3,7 @@
 //! Whatever starts programs calls [`beside_others`], so a test that is [`alone`] is.
 
 use std::cell::RefCell;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Barrier, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -67,4 +68,26 @@ pub(crate) fn take_processors(span: Duration) -> bool {
         println!("not measured: no right to SCHED_FIFO 99");
     }
     may
+}
+
+/// As many programs that never wait as there are processors.
+pub(crate) struct Busy(Vec<Child>);
+
+impl Busy {
+    pub(crate) fn start() -> Self {
+        let spin = |_| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]).stdout(Stdio::null()).spawn().unwrap()
+        };
+        Self((0..thread::available_parallelism().unwrap().get()).map(spin).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
 }

@@ -3,12 +3,12 @@
 //! all only if the clock jumps; how long it takes, no test asks.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use runtime::agent::protocol::Call;
 
 use crate::common::guests::{In, Link, Running, c, qcycle, run, sleep_ms};
-use crate::common::machine::alone;
+use crate::common::machine::{Busy, alone};
 
 /// What a guest says in which nothing was wrong.
 const DONE: &str = "done\n";
@@ -26,28 +26,6 @@ fn skipping(pace: &str, options: &[&str], link: Link, arguments: &[&str]) -> Com
 fn goes_well(command: &mut Command, expected: &str) {
     let printed = run(command);
     assert_eq!((printed.out.as_str(), printed.end), (expected, 0), "{}", printed.err);
-}
-
-/// As many programs that never wait as there are processors.
-struct Busy(Vec<Child>);
-
-impl Busy {
-    fn start() -> Self {
-        let spin = |_| {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", "while :; do :; done"]).stdout(Stdio::null()).spawn().unwrap()
-        };
-        Self((0..std::thread::available_parallelism().unwrap().get()).map(spin).collect())
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //! verdict disturbed, and is no failure here; that the clock jumps over what a program waits for is one.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use report_kit::outcome::Outcome;
 use results::RunRecord;
 use runtime::domain::Pace;
 use serde_json::Value;
 
-use crate::common::machine::alone;
+use crate::common::machine::{Busy, alone};
 use crate::run::harness::Place;
 
 /// What a run may end with, whatever the machine does meanwhile.
@@ -53,28 +53,6 @@ fn time_passes_for_what_does_not_come() {
     assert!(given_up >= 4, "{unanswered:?}");
     let gap = record.verdicts[0].value.unwrap();
     assert!(gap >= 0.1, "{gap} s");
-}
-
-/// Programs that never wait, as many as there are processors.
-struct Busy(Vec<std::process::Child>);
-
-impl Busy {
-    fn start() -> Self {
-        let spin = |_| {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", "while :; do :; done"]).stdout(Stdio::null()).spawn().unwrap()
-        };
-        Self((0..std::thread::available_parallelism().unwrap().get()).map(spin).collect())
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
 }
 
 /// Whether a kernel has asked for an address in vain for seconds of the host, as all of these were one instant:

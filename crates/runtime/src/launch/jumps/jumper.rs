@@ -236,10 +236,10 @@ impl Shared {
                     if owed {
                         domain.note_late_kernels(far);
                     }
-                    // What the agent does at this moment comes before what programs do, as timers of a kernel
-                    // that were set before the waits: these find themselves overdue when it is done.
+                    // Where the clock stands, what the agent does at this moment comes before what programs do,
+                    // as timers of a kernel that were set before the waits: these are overdue when it is done.
                     let now = domain.now();
-                    if due.is_none_or(|due| due > now) {
+                    if domain.pace() == Pace::Skip || due.is_none_or(|due| due > now) {
                         wake(threads, now, true);
                     }
                     Turn::Jumped
