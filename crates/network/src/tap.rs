@@ -282,7 +282,7 @@ mod tests {
             let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
             while Request::new("eth0").unwrap().call(&socket, libc::SIOCGIFMTU).is_ok() {
                 assert!(std::time::Instant::now() < until, "it stays");
-                std::thread::yield_now();
+                thread::yield_now();
             }
         });
     }
