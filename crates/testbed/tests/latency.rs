@@ -160,12 +160,15 @@ fn one_command_measures_a_matrix_and_draws_one_report() {
         assert_eq!(native(profile).state, State::NotMeasured, "{said}");
         assert!(native(profile).reason.contains("no neighbours"), "{said}");
     }
+    let mut missed = 0;
     for (name, state) in bench.states() {
         let cell = bench.state(&name);
         match state {
             State::Done => {
                 let measured = Cell::read(&cell_folder(&bench.run(), &name)).unwrap();
                 assert_eq!(measured.count(), cell.samples, "{name}");
+                let counts = measured.threads.iter().map(|thread| &thread.counts);
+                missed += counts.map(|counts| counts.missed + counts.lost).sum::<u64>();
                 assert!(!measured.is_marked(MarkKind::LoadMissing), "{name}: {:?}", measured.marks);
                 says_whether_it_was_emulated(&measured);
                 assert!(!cell_folder(&bench.run(), &name).join("stream.qcs").exists());
@@ -179,8 +182,10 @@ fn one_command_measures_a_matrix_and_draws_one_report() {
         assert!(bench.run().join(file).exists(), "no {file}\n{said}");
     }
     says_all_cells(&bench.run(), &said);
-    // A cell was not measured, and 2 s are enough for any that was.
-    assert_eq!(output.status.code(), Some(11), "{said}");
+    // A cell was not measured, and 2 s are enough for any sample that was taken; what a machine kept from being
+    // taken at all counts as late.
+    let codes = if missed > 0 { &[10, 11][..] } else { &[11] };
+    assert!(output.status.code().is_some_and(|code| codes.contains(&code)), "{said}");
     assert!(said.contains("own task"), "{said}");
     assert_eq!((bench.processes().len(), bench.scratch_folders()), (0, 0), "{said}");
 }
