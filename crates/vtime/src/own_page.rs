@@ -219,7 +219,15 @@ impl OwnPage {
         })
     }
 
-    /// Owner only, between `begin_change` and `end_change` of the clock page of the domain:
+    /// Owner only, after `begin_change` of the clock page of the domain: makes readers wait that follow the
+    /// page of a program that was detached, until the change of this number is published. The caller must
+    /// read the host time at which the program's time changes only
+    /// [`SETTLE_NS`](crate::page::SETTLE_NS) after this returns.
+    pub fn begin_change(&self, number: u32) {
+        self.free.begin_change_of(number);
+    }
+
+    /// Owner only, after [`Self::begin_change`] and before `end_change` of the clock page of the domain:
     /// publishes how the program's time runs, for the time of this number, counted from 1. Reads
     /// nothing. Waking those who wait on [`Self::free`] is the caller's work.
     pub fn publish(&self, clock: &OwnClock, number: u32) {
@@ -320,8 +328,10 @@ mod tests {
         race(
             &page,
             |host_now| own.now(&page, host_now, |_| std::thread::yield_now()),
-            |round, host, tdf| {
-                let now = Moment { host, domain: clock.at_exactly(host) };
+            |round, settled_host_now, tdf| {
+                let host = settled_host_now();
+                own.begin_change(round + 1);
+                let now = Moment { host: settled_host_now(), domain: clock.at_exactly(host) };
                 match round % 5 {
                     0 => drop(clock.hold(host)),
                     1 => clock.dilate(host, tdf),

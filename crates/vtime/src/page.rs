@@ -529,13 +529,13 @@ pub(crate) mod tests {
         assert!(!leads(&clock));
     }
 
-    /// Lets three readers of a time race with the owner of the page, who changes it at a host time,
-    /// with a factor to use.
+    /// Lets three readers of a time race with the owner of the page, who changes it, with what reads the host's
+    /// clock when that may be, and with a factor to use.
     #[expect(clippy::disallowed_methods, reason = "a host clock that really runs is the point")]
     pub(crate) fn race<T: Copy + Default + PartialOrd + fmt::Display>(
         page: &ClockPage,
         read: impl Fn(&dyn Fn() -> HostTime) -> T + Sync,
-        mut change: impl FnMut(u32, HostTime, Tdf),
+        mut change: impl FnMut(u32, &dyn Fn() -> HostTime, Tdf),
     ) {
         let start = Instant::now();
         let host_now = || HostTime::from_ns(i64::try_from(start.elapsed().as_nanos()).unwrap());
@@ -554,9 +554,12 @@ pub(crate) mod tests {
             let tdfs = [Tdf::MIN, Tdf::ONE, Tdf::MAX];
             for round in 0..3000 {
                 page.begin_change();
-                let begun = host_now();
-                while (host_now() - begun).as_ns() < SETTLE_NS {}
-                change(round, host_now(), tdfs[round as usize % 3]);
+                let settled_host_now = || {
+                    let begun = host_now();
+                    while (host_now() - begun).as_ns() < SETTLE_NS {}
+                    host_now()
+                };
+                change(round, &settled_host_now, tdfs[round as usize % 3]);
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -571,7 +574,8 @@ pub(crate) mod tests {
         race(
             &page,
             |host_now| page.now(host_now, |_| std::thread::yield_now()),
-            |round, now, tdf| {
+            |round, settled_host_now, tdf| {
+                let now = settled_host_now();
                 match round % 4 {
                     0 => drop(clock.hold(now)),
                     1 => clock.dilate(now, tdf),

@@ -19,7 +19,7 @@ use vtime::waits::Waits;
 use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock, VirtualTime};
 
 use super::page::{self, Mapped, Shared, Writers, host_now};
-use super::{Changed, Domain, look_again, relax};
+use super::{Changed, Domain, look_again, relax, settled_host_now};
 
 /// A sweep costs a look at each process of the host; this many programs may wait for one.
 const UNSWEPT_MAX: usize = 64;
@@ -210,8 +210,11 @@ impl Domain {
         self.change_factors(
             |_| programs.iter().any(|program| program.state.lock().quickens_by(change)),
             |clock, now| {
-                // No limit of the domain stops a detached program.
-                let moment = Moment { host: host_now(), domain: clock.at_exactly(now) };
+                for program in programs {
+                    program.page.begin_change(program.state.lock().published.wrapping_add(1));
+                }
+                // No limit of the domain stops a detached program, and nothing has kept it waiting before.
+                let moment = Moment { host: settled_host_now(), domain: clock.at_exactly(now) };
                 for program in programs {
                     let mut state = program.state.lock();
                     state.change(change, moment, clock.paused(now));
