@@ -4,6 +4,7 @@
 //! - [`files`]: folders and files that a user has named; [`regular`]: files that are no devices
 //! - [`process`]: who is meant by a number, and whether it is still the same one
 //! - [`glance`]: command lines of foreign processes, whose memory may never answer
+//! - [`seccomp`]: filters of system calls, and what they notify
 //! - [`signals`]: signals as events, and pidfds
 //! - [`namespaces`]: places for programs that are gone with them
 //! - [`sockets`]: the folder in which agents have their sockets
@@ -34,6 +35,7 @@ pub mod realtime;
 pub mod regular;
 pub mod routes;
 pub mod run_delay;
+pub mod seccomp;
 pub mod signals;
 pub mod sockets;
 pub mod wake;

@@ -12,9 +12,9 @@ use libc::{c_int, pid_t};
 use vtime::image::{CLOSE, OPEN};
 
 use super::inspect;
-use super::seccomp;
 use super::timers::queue;
 use os::process::process_of;
+use os::seccomp;
 
 /// `ERESTARTNOINTR` of the kernel's `linux/errno.h`.
 const MAKE_AGAIN: c_int = 513;

@@ -16,10 +16,10 @@ use vtime::masks;
 
 use super::exec_queue::{ExecQueue, Subscription};
 use super::image::{self, Addresses, IMAGE_LENGTH};
-use super::seccomp;
 use super::timens;
 use super::tracee::{Call, Stop, Tracee};
 use crate::domain::Domain;
+use os::seccomp;
 
 #[derive(Debug)]
 pub(super) struct Equipment {

@@ -14,8 +14,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::program::Listener;
-use super::seccomp::Notification;
 use crate::domain::Work;
+use os::seccomp::Notification;
 
 /// Most workers at a time; beyond, execs of the tree wait for each other. Each exec that fails before
 /// its program waits in `vfork` for another one takes one.

@@ -35,10 +35,10 @@ use super::inspect::{self, Tracer};
 use super::members::{self, Sweeper};
 use super::privileges;
 use super::program::{Gate, Listener};
-use super::seccomp;
 use super::timers;
 use super::tracee::{Stop, Tracee};
 use crate::domain::{self, Domain, MISSES, Program, Serving, host_now, readable};
+use os::seccomp;
 
 /// Most different refusals that are reported: a program may try again and again.
 const REFUSALS_MAX: usize = 100;

@@ -10,9 +10,9 @@ use std::path::Path;
 use libc::pid_t;
 use vtime::masks;
 
-use super::seccomp::Notification;
 use super::tracee::read_memory;
 use os::process::{field, name_of, parent_of, share_memory, signal_set, status_of};
+use os::seccomp::Notification;
 
 const PATH_LENGTH_MAX: usize = 4096;
 /// Longest path that is shown, in letters.

@@ -7,7 +7,6 @@
 //! and threads inherit all of it.
 //!
 //! - [`filter`]: which calls are stopped, as a program of the kernel's packet filter
-//! - [`seccomp`]: installing the filter and answering its notifications
 //! - [`image`]: the image that `qcycle` carries, and the kernel's own vDSO
 //! - [`timens`]: time namespaces of programs
 //! - [`timers`]: timers of programs, which expire when the agent says so
@@ -39,7 +38,6 @@ mod jumps;
 pub mod members;
 mod privileges;
 pub mod program;
-mod seccomp;
 mod timens;
 mod timers;
 mod tracee;

@@ -8,8 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 
-use super::{filter, seccomp};
+use super::filter;
 use os::fds;
+use os::seccomp;
 
 /// The way of a new program to the follower: a socket that carries listeners.
 #[derive(Clone, Debug)]

@@ -16,10 +16,11 @@ use super::tree::Thread;
 use super::vdso::Patch;
 use crate::launch::arch::Registers;
 use crate::launch::equip::{Equipment, put_functions};
+use crate::launch::filter;
 use crate::launch::tracee::{Call, Tracee};
-use crate::launch::{filter, seccomp};
 use os::fds;
 use os::process::{Process, signal_set, status_of};
+use os::seccomp;
 
 const SIGTRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
 /// Room for what calls point to, the filter above all.

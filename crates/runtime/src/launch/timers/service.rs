@@ -14,7 +14,7 @@ use super::worker::Tree;
 use crate::domain::Domain;
 use crate::launch::arch::nr;
 use crate::launch::exec_queue::NotifiedCall;
-use crate::launch::seccomp;
+use os::seccomp;
 
 pub(in crate::launch) fn is_timer_call(number: c_long) -> bool {
     CALLS.contains(&number)

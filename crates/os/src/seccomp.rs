@@ -1,4 +1,4 @@
-//! Installing the filter, and answering what it notifies: seccomp(2) and seccomp_unotify(2).
+//! Installing a filter of system calls, and answering what it notifies: seccomp(2) and seccomp_unotify(2).
 
 use std::io;
 use std::mem::size_of;
@@ -24,19 +24,22 @@ const WAIT_KILLABLE: c_ulong = 1 << 5;
 /// `struct seccomp_notif`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Notification {
-    pub(super) id: u64,
+pub struct Notification {
+    /// Names it until it is answered.
+    pub id: u64,
     /// Thread that made the call, in the name space of the reader.
-    pub(super) thread: u32,
+    pub thread: u32,
     flags: u32,
     number: i32,
     architecture: u32,
     address: u64,
-    pub(super) args: [u64; 6],
+    /// The arguments of the call.
+    pub args: [u64; 6],
 }
 
 impl Notification {
-    pub(super) fn call(&self) -> libc::c_long {
+    /// The number of the call.
+    pub fn call(&self) -> libc::c_long {
         self.number.into()
     }
 }
@@ -67,7 +70,7 @@ const _: () = assert!(size_of::<AddDescriptor>() == 24);
 ///
 /// # Errors
 /// What seccomp(2) reports; EBUSY where a filter with a listener is there already.
-pub(super) fn install(filter: &[sock_filter]) -> io::Result<OwnedFd> {
+pub fn install(filter: &[sock_filter]) -> io::Result<OwnedFd> {
     let program = sock_fprog {
         len: u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
         filter: filter.as_ptr().cast_mut(),
@@ -100,7 +103,7 @@ pub(super) fn install(filter: &[sock_filter]) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// `NotFound` when the program was killed meanwhile.
-pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
+pub fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
     let mut notification = Notification::default();
     // SAFETY: the structure has the size that the request names.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE, &raw mut notification) };
@@ -111,34 +114,41 @@ pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
 ///
 /// # Errors
 /// `NotFound` when the program was killed or interrupted meanwhile.
-pub(super) fn let_continue(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+pub fn let_continue(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     respond(listener, &Response { id, value: 0, error: 0, flags: CONTINUE })
 }
 
-pub(super) fn fail(listener: BorrowedFd<'_>, id: u64, error: c_int) -> io::Result<()> {
+/// Lets the call fail with an error without being made.
+///
+/// # Errors
+/// As [`let_continue`].
+pub fn fail(listener: BorrowedFd<'_>, id: u64, error: c_int) -> io::Result<()> {
     respond(listener, &Response { id, value: 0, error: -error, flags: 0 })
 }
 
 /// Lets the call answer with a value without being made.
-pub(super) fn return_value(listener: BorrowedFd<'_>, id: u64, value: i64) -> io::Result<()> {
+///
+/// # Errors
+/// As [`let_continue`].
+pub fn return_value(listener: BorrowedFd<'_>, id: u64, value: i64) -> io::Result<()> {
     respond(listener, &Response { id, value, error: 0, flags: 0 })
 }
 
 /// Whether the program still waits for the answer to a notification.
-pub(super) fn is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
+pub fn is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the request reads one number of 64 bits.
     unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }
 }
 
 /// Flags for a filter that reports, as far as this kernel knows them.
-pub(super) fn listener_flags() -> c_ulong {
+pub fn listener_flags() -> c_ulong {
     let killable = if waits_killably() { WAIT_KILLABLE } else { 0 };
     libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | killable
 }
 
 /// Whether this kernel keeps a program in its notified call once that was received, whatever
 /// signals it gets, until it is answered.
-pub(super) fn waits_killably() -> bool {
+pub fn waits_killably() -> bool {
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE;
     // SAFETY: without a filter the call fails: by EFAULT if the flags are known, else by EINVAL.
     unsafe {
@@ -153,7 +163,7 @@ pub(super) fn waits_killably() -> bool {
 /// It sees that only when it is woken, and before Linux 6.17 it took an answer that came
 /// together with a signal for no answer. So it is woken by something to do that must fail: a
 /// descriptor for a number that none can have.
-pub(super) fn await_killable(listener: BorrowedFd<'_>, id: u64) {
+pub fn await_killable(listener: BorrowedFd<'_>, id: u64) {
     let source = listener.as_raw_fd().unsigned_abs();
     let new = i32::MAX.unsigned_abs();
     let add = AddDescriptor { id, flags: AT_NUMBER, source, new, new_flags: 0 };
@@ -165,11 +175,7 @@ pub(super) fn await_killable(listener: BorrowedFd<'_>, id: u64) {
 ///
 /// # Errors
 /// As [`let_continue`]; `EMFILE` where the program has no descriptor left.
-pub(super) fn add_descriptor(
-    listener: BorrowedFd<'_>,
-    id: u64,
-    fd: BorrowedFd<'_>,
-) -> io::Result<u64> {
+pub fn add_descriptor(listener: BorrowedFd<'_>, id: u64, fd: BorrowedFd<'_>) -> io::Result<u64> {
     let add = AddDescriptor {
         id,
         flags: 0,
