@@ -127,6 +127,9 @@ pub(crate) fn snapshot() -> (ProgramSnapshot, &'static ClockPage) {
 /// What a clock of the program shows now, in nanoseconds of its own epoch.
 #[inline(never)]
 pub(crate) fn clock_ns(epoch: Epoch) -> i64 {
+    if page().stands() {
+        own().count_look();
+    }
     now().as_ns().saturating_add(epoch_ns(epoch))
 }
 

@@ -53,6 +53,9 @@ pub struct OwnPage {
     base_program_fraction: AtomicU64,
     rate_whole: AtomicU64,
     rate_fraction: AtomicU64,
+    random_seed: AtomicU64,
+    random_streams: AtomicU64,
+    looks: AtomicU64,
     free: ClockPage,
     counters: Counters,
     late_waits: Lateness,
@@ -97,6 +100,37 @@ impl OwnPage {
             free: ClockPage::new(epochs),
             ..Self::default()
         }
+    }
+
+    /// The same page, for a program that gets what is random from this seed, which is not 0, instead of
+    /// the kernel.
+    #[must_use]
+    pub fn with_random_seed(self, seed: u64) -> Self {
+        self.random_seed.store(seed, Ordering::Relaxed);
+        self
+    }
+
+    /// From what the program gets what is random; `None` from the kernel.
+    pub fn random_seed(&self) -> Option<u64> {
+        match self.random_seed.load(Ordering::Relaxed) {
+            0 => None,
+            seed => Some(seed),
+        }
+    }
+
+    /// The next number for a process that gets random numbers of its own. Starts with 1.
+    pub fn new_random_stream(&self) -> u64 {
+        self.random_streams.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// Counts a look at a clock that stands, other than in a hold.
+    pub fn count_look(&self) {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the program has looked at such a clock, as it says.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
     }
 
     /// The number of the program in its domain.

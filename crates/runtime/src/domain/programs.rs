@@ -148,6 +148,11 @@ impl Domain {
         parent: Option<u64>,
     ) -> io::Result<(Arc<Program>, OwnedFd)> {
         let parent = parent.and_then(|parent| self.program(parent));
+    /// How often it has looked at a clock that stands, as it says.
+    pub(crate) fn looks(&self) -> u64 {
+        self.page.looks()
+    }
+
         // Held meanwhile, so that the parent's line does not change.
         let held = self.state.lock();
         let paused_before = held.clock.paused(self.host_now());

@@ -133,6 +133,16 @@ fn a_timer_comes_before_a_wait_that_is_over_at_the_same_moment() {
     }
 }
 
+/// Where the clock stands, however many compute at the same instant, and beside others.
+#[test]
+fn computing_takes_no_time_and_looking_at_the_clock_ends() {
+    for link in [Link::Dynamic, Link::Static] {
+        let _busy = Busy::start();
+        goes_well(&mut skipping("events", &[], link, &["compute"]), DONE);
+        goes_well(&mut skipping("events", &[], link, &["spin"]), DONE);
+    }
+}
+
 #[test]
 fn a_program_that_may_queue_no_signals_is_woken_too() {
     for pace in PACES {

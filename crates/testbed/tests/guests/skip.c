@@ -411,6 +411,37 @@ static void wait_without_signals(void)
 	wait_for_descriptors(DAY);
 }
 
+/* Several threads at once, each for much longer than a program may look at a clock that stands. */
+static void *compute(void *nothing)
+{
+	int64_t before = now_ns(CLOCK_MONOTONIC);
+	for (volatile int turn = 0; turn < 30000000; turn++)
+		if (turn % 100000 == 0)
+			expect("no time", now_ns(CLOCK_MONOTONIC), before);
+	usleep(1000);
+	expect("a wait", now_ns(CLOCK_MONOTONIC), before + 1000000);
+	return nothing;
+}
+
+static void compute_in_threads(void)
+{
+	pthread_t threads[4];
+	for (int turn = 0; turn < 2; turn++) {
+		for (int at = 0; at < 4; at++)
+			pthread_create(&threads[at], NULL, compute, NULL);
+		for (int at = 0; at < 4; at++)
+			pthread_join(threads[at], NULL);
+	}
+}
+
+/* Looks at the clock until a time has come. */
+static void spin(void)
+{
+	int64_t end = now_ns(CLOCK_MONOTONIC) + 10000000;
+	while (now_ns(CLOCK_MONOTONIC) < end)
+		;
+}
+
 static int read_all(int from, char *octets, size_t count)
 {
 	while (count > 0) {
@@ -572,6 +603,10 @@ int main(int count, char **arguments)
 		ask(arguments[2], atoi(arguments[3]));
 	else if (!strcmp(what, "ties"))
 		meet_timers();
+	else if (!strcmp(what, "compute"))
+		compute_in_threads();
+	else if (!strcmp(what, "spin"))
+		spin();
 	else if (!strcmp(what, "minutes")) {
 		puts("ready");
 		wait_by_clocks(600 * BILLION);

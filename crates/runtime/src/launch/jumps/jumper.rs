@@ -121,7 +121,7 @@ impl Shared {
             }
             seen = host_now();
             if self.domain.pace() == Pace::Events {
-                self.let_run(&turn, &mut threads, &mut instant);
+                self.let_run(&turn, &threads, &mut instant);
             }
             let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
             match turn {
@@ -147,15 +147,11 @@ impl Shared {
     }
 
     /// Lets a clock run that stands otherwise, while it could not go on in jumps alone.
-    fn let_run(&self, turn: &Turn, threads: &mut Threads, instant: &mut Instant) {
+    fn let_run(&self, turn: &Turn, threads: &Threads, instant: &mut Instant) {
         let now = host_now();
         let runs = match turn {
             Turn::Still => return,
-            Turn::Jumped => {
-                threads.have_waited();
-                false
-            }
-            Turn::Woke | Turn::Kept(Keeping::NoDeadline) => false,
+            Turn::Jumped | Turn::Woke | Turn::Kept(Keeping::NoDeadline) => false,
             Turn::Kept(Keeping::Program | Keeping::Agent) if instant.has_overrun() => true,
             Turn::Kept(Keeping::Agent) => false,
             Turn::Kept(Keeping::Program) => {

@@ -41,8 +41,6 @@ struct Known {
     numbered: Option<(u64, u32)>,
     /// How often it had run when it was found asleep last.
     runs: u64,
-    /// Whether the clock has jumped since it was first seen.
-    has_waited: bool,
 }
 
 /// The threads, and what was found of them.
@@ -118,17 +116,12 @@ impl Threads {
         known.map(|known| (known.process, known.look.thread()))
     }
 
-    /// The clock has jumped while all of them waited.
-    pub(super) fn have_waited(&mut self) {
-        self.known.iter_mut().for_each(|known| known.has_waited = true);
-    }
-
     /// What threads of programs have run so far.
     pub(super) fn spent(&self) -> impl Iterator<Item = Spent> {
-        let ours = self.known.iter().filter(|known| known.owner == Owner::Program);
-        ours.filter_map(|known| {
-            let (thread, has_waited) = (known.look.thread(), known.has_waited);
-            Some(Spent { thread, has_waited, ran_ns: known.look.ran_ns()? })
+        self.known.iter().filter_map(|known| {
+            let (program, _) = known.numbered?;
+            let looks = self.programs.iter().find(|one| one.number == program)?.looks();
+            Some(Spent { thread: known.look.thread(), ran_ns: known.look.ran_ns()?, looks })
         })
     }
 
@@ -156,9 +149,6 @@ impl Threads {
         }
         if self.is_incomplete {
             return Err(Keeping::Agent);
-        }
-        if !self.known.iter().any(|known| known.owner == Owner::Program) {
-            return Err(Keeping::NoDeadline);
         }
         let last = self.awake.take().and_then(|place| Some((place, self.known.get(place)?)));
         if let Some((place, known)) = last
@@ -350,7 +340,6 @@ impl Threads {
                         process,
                         numbered: program.map(|number| (number, own_number(thread))),
                         runs: 0,
-                        has_waited: false,
                     }),
                 };
                 match known {
