@@ -46,7 +46,7 @@ WORDS = [
 # Crate -> the crates of the workspace that it may use. vtime and shim use no others either.
 CRATES = {
     "vtime": [],
-    "shim": ["vtime"],
+    "shim": ["random", "vtime"],
     "iec61850": [],
     "mms": ["iec61850"],
     "quorum": ["iec61850"],
@@ -65,7 +65,7 @@ CRATES = {
         "ied", "iec61850", "quorum", "os", "protection", "random", "realtime", "settings",
         "substation", "terminal",
     ],
-    "runtime": ["os", "terminal", "vtime"],
+    "runtime": ["os", "random", "terminal", "vtime"],
     "network": ["os", "runtime", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],
     "scenario": ["network", "os", "plant", "report-kit", "runtime", "settings", "vtime"],
@@ -75,7 +75,7 @@ CRATES = {
     "readiness": ["os", "probe", "report-kit", "iec61850", "terminal"],
     "latency": ["os", "probe", "readiness", "report-kit", "settings", "terminal", "vtime"],
     "testbed": [
-        "latency", "network", "os", "plant", "readiness", "report-kit", "results",
+        "latency", "network", "os", "plant", "random", "readiness", "report-kit", "results",
         "runtime", "scenario", "settings", "terminal", "vtime",
     ],
 }

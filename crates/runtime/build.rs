@@ -12,7 +12,7 @@ fn main() {
     let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let crates = crates.parent().expect("this crate lies in the folder of crates");
     let out = PathBuf::from(variable("OUT_DIR"));
-    for part in ["shim/src", "shim/Cargo.toml", "shim/image.lds", "vtime/src"] {
+    for part in ["shim/src", "shim/Cargo.toml", "shim/image.lds", "vtime/src", "random/src"] {
         println!("cargo::rerun-if-changed={}", crates.join(part).display());
     }
     let shim = crates.join("shim");

@@ -43,6 +43,23 @@ pub fn share_memory(one: pid_t, two: pid_t) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, one, two, KCMP_VM, 0, 0) == 0 }
 }
 
+/// Lets the kernel lay out all programs that this process starts, and those that they start, at the same
+/// addresses each time (`ADDR_NO_RANDOMIZE`). personality(2)
+///
+/// # Errors
+/// When a sandbox around this process forbids it.
+pub fn fix_addresses_of_programs() -> io::Result<()> {
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: takes a number; what runs already stays where it is.
+    let now = unsafe { libc::personality(ASK) };
+    let wanted = now.cast_unsigned() | libc::ADDR_NO_RANDOMIZE.cast_unsigned();
+    // SAFETY: as above.
+    if now < 0 || unsafe { libc::personality(wanted.into()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// The process of a thread, by the number of its first thread.
 pub fn process_of(thread: pid_t) -> Option<pid_t> {
     field(&status_of(thread), "Tgid")?.parse().ok()

@@ -37,8 +37,9 @@ pub(crate) static SCENARIO: Table = Table {
             "seed",
             Whole { min: 0, max: u64::MAX },
             Default("1"),
-            "seed for what is random in programs, passed to them in `QCYCLE_SEED`; nothing in the \
-             testbed itself is random",
+            "seed for what is random in programs, passed to them in `QCYCLE_SEED`; with `pace: events` \
+             all that they get from the kernel at random follows from it; nothing in the testbed itself \
+             is random",
         ),
         key(
             "tdf",

@@ -7,7 +7,7 @@
 //!
 //! The image knows only what lies at the fixed addresses of [`vtime::image`]. It has no data of
 //! its own, allocates nothing, takes no lock and uses little stack: it runs in signal handlers,
-//! on alternate stacks, in children of `vfork`, in programs whose state is unknown. It must fit 64
+//! on alternate stacks, in children of `vfork`, in programs whose state is unknown. It must fit 128
 //! KiB, so what many calls share is kept out of line.
 //!
 //! - [`vdso`]: the functions of the vDSO

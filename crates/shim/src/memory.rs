@@ -39,9 +39,17 @@ pub(crate) unsafe fn read_to(ours: usize, address: usize, length: usize) -> Resu
 }
 
 pub(crate) fn write<T: Copy>(address: usize, value: &T) -> Result<(), isize> {
-    let from = &raw const *value as usize;
-    // SAFETY: the value is as long as the range; the program's side is checked by the kernel.
-    unsafe { copy(nr::PROCESS_VM_WRITEV, from, address, size_of::<T>()) }
+    // SAFETY: the value is as long as that.
+    unsafe { write_from(&raw const *value as usize, address, size_of::<T>()) }
+}
+
+/// Writes octets of ours to an address of the program.
+///
+/// # Safety
+/// `ours` must be valid for `length` octets.
+pub(crate) unsafe fn write_from(ours: usize, address: usize, length: usize) -> Result<(), isize> {
+    // SAFETY: as the caller vouches; the program's side is checked by the kernel.
+    unsafe { copy(nr::PROCESS_VM_WRITEV, ours, address, length) }
 }
 
 /// Copies between memory of the image and of the program.

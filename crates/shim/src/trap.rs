@@ -10,8 +10,8 @@ use crate::agent;
 use crate::arch::{self, SignalFrame, nr};
 use crate::calls::poll::Events;
 use crate::calls::{
-    Mask, clocks, files, futex, ipc, poll, processor, queues, result, seccomp, signals, sleep,
-    sockets, timers, transfer,
+    Mask, clocks, files, futex, ipc, poll, processor, queues, randomness, result, seccomp, signals,
+    sleep, sockets, timers, transfer,
 };
 use crate::delivery::{self, Cause};
 use crate::filters::{self, Verdict};
@@ -88,6 +88,10 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         // The agent counts it.
         _ if kind == Kind::Timer => return timers::request(number, args),
         nr::UNSHARE | nr::SETNS => return namespace::enter(number, args),
+        nr::GETRANDOM if pages::own().random_seed().is_none() => {
+            // SAFETY: the program's own call, which the kernel checks.
+            return unsafe { arch::syscall(number, args) };
+        }
         _ => pages::count(kind),
     }
     if let Some(deadline) = vtime::resumed::deadline(frame.registers.number())
@@ -140,6 +144,7 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         nr::IOCTL => stamps::ioctl(args),
         nr::SECCOMP => Ok(seccomp::seccomp(args)),
         nr::PRCTL => Ok(seccomp::prctl(args)),
+        nr::GETRANDOM => Ok(randomness::getrandom(args)),
         nr::RT_SIGTIMEDWAIT => or_kernel(signals::rt_sigtimedwait(args)),
         nr::RT_SIGACTION => signals::rt_sigaction(args),
         nr::RT_SIGPENDING => Ok(signals::rt_sigpending(args)),
@@ -189,6 +194,7 @@ fn kind(number: i32) -> Kind {
         nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
         nr::RT_SIGACTION | nr::RT_SIGSUSPEND | nr::RT_SIGPENDING => Kind::Signal,
         nr::SECCOMP | nr::PRCTL => Kind::Signal,
+        nr::GETRANDOM => Kind::Random,
         nr::CLOCK_SETTIME | nr::SETTIMEOFDAY => Kind::SetClock,
         nr::TIMERFD_SETTIME | nr::TIMERFD_GETTIME => Kind::Timer,
         nr::TIMER_CREATE | nr::TIMER_SETTIME | nr::TIMER_GETTIME => Kind::Timer,

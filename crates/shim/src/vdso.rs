@@ -123,7 +123,8 @@ unsafe extern "C" fn getrandom(
     state_length: usize,
 ) -> isize {
     let native = pages::process().vdso_getrandom;
-    if native == 0 {
+    // By a system call the program gets what follows from its seed.
+    if native == 0 || pages::own().random_seed().is_some() {
         return -ENOSYS;
     }
     // SAFETY: the launcher took this address from the kernel's vDSO in this very program.

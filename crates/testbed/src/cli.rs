@@ -58,6 +58,10 @@ enum Command {
         /// let time pass in such jumps alone, so that computing takes none.
         #[arg(long, default_value_t = Pace::Real)]
         pace: Pace,
+        /// What programs get that is random follows from this with `--pace events`: getrandom(2) and
+        /// `AT_RANDOM`; with another pace it is the kernel's.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
         /// When programs are frozen together with their clocks: `off`, `strict`, or in holds longer
         /// than a time, such as `5 ms`.
         #[arg(long, default_value = "1ms")]
@@ -183,7 +187,8 @@ enum Command {
         /// Virtual length, overriding the scenario's, such as '10 s'.
         #[arg(long, value_parser = settings::units::time_positive, allow_hyphen_values = true)]
         duration: Option<VirtualSpan>,
-        /// Seed for programs (`QCYCLE_SEED`), a whole number, overriding the scenario's; nothing in
+        /// Seed for programs (`QCYCLE_SEED`, and with `--pace events` all that they get at random), a whole
+        /// number, overriding the scenario's; nothing in
         /// the testbed itself is random.
         #[arg(long, value_parser = seed, allow_hyphen_values = true)]
         seed: Option<u64>,
@@ -392,8 +397,8 @@ pub(crate) fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Exec { name, tdf, start, pace, freeze, freeze_by, stall_guard, program } => {
-            let start = Start { tdf, realtime_ns: start, pace, ..Start::default() };
+        Command::Exec { name, tdf, start, pace, seed, freeze, freeze_by, stall_guard, program } => {
+            let start = Start { tdf, realtime_ns: start, pace, seed, ..Start::default() };
             let freeze = FreezeConfig { freeze, method: freeze_by };
             match exec::exec(&Exec { name, start, freeze, stall_guard, command: program })? {}
         }

@@ -18,12 +18,12 @@ const SLOT: usize = 0x1_0000;
 /// The image: an ELF shared object with the symbols of the kernel's vDSO. Read and execute.
 pub const IMAGE: usize = if cfg!(target_arch = "aarch64") { 0xf011_0000 } else { 0x11_0000 };
 /// Most octets that the image may have, and the page behind it.
-pub const IMAGE_SIZE_MAX: usize = SLOT;
+pub const IMAGE_SIZE_MAX: usize = 2 * SLOT;
 /// The beginning of the kernel's `clock_gettime` where the vDSO of a running program was pointed
 /// at the image: within the slot of the image, so that the filter lets its calls pass.
-pub const ORIGINAL: usize = IMAGE + SLOT - PAGE_SIZE;
+pub const ORIGINAL: usize = IMAGE + IMAGE_SIZE_MAX - PAGE_SIZE;
 /// [`Process`]: of this program alone. Read and write.
-pub const PROCESS: usize = IMAGE + SLOT;
+pub const PROCESS: usize = IMAGE + IMAGE_SIZE_MAX;
 /// [`crate::processor::Meters`]: behind the former, in the same page.
 pub const METERS: usize = PROCESS + 1024;
 /// [`crate::ClockPage`]: of the time domain. Read only.
@@ -92,6 +92,12 @@ pub struct Process {
     /// What the program wants done with the signal that stands for SIGSYS ([`crate::masks`]), where
     /// the image has taken that from it.
     pub stand_in_action: [u64; 4],
+    /// Where the program gets what is random from a seed ([`crate::OwnPage::random_seed`]): which process this
+    /// is, in the upper half, and the number of its numbers, in the lower half. A process that was forked
+    /// finds those of its parent there.
+    pub random_stream: u64,
+    /// How many numbers of that were taken.
+    pub random_taken: u64,
 }
 
 /// Of [`Process::filters`]: it has none.
@@ -113,7 +119,7 @@ pub struct Namespace {
     pub shifts_ns: [i64; 2],
 }
 
-const _: () = assert!(size_of::<Process>() == 136);
+const _: () = assert!(size_of::<Process>() == 152);
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal,)*) => {
@@ -169,6 +175,8 @@ kinds! {
     /// are stopped since the program asked for a timeout (`SO_RCVTIMEO`) or for stamps
     /// (`SO_TIMESTAMP`) of sockets.
     Socket "socket",
+    /// `getrandom`, answered from the seed of a domain whose clock moves by jumps alone.
+    Random "random",
 }
 
 /// How many calls of each [`Kind`] a program has made.

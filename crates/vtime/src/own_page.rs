@@ -26,7 +26,7 @@ use crate::time::{HostTime, ProgramTime, VirtualTime};
 /// First word of every own page: "QCOWNPG\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"QCOWNPG\0");
 /// Version of the layout; changes with every change of the structure.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The time of the program is that of its domain.
 const DOMAIN: u32 = 0;

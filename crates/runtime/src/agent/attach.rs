@@ -202,6 +202,7 @@ fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyho
         held: true,
         is_joined: true,
         pace: attach.pace,
+        seed: 0,
     };
     let domain = Domain::new(start).context("cannot make a clock")?;
     // Somebody else's program stays in the control group that it is in.

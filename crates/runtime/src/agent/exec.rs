@@ -46,6 +46,9 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     });
     let registration = Registration::new(&name)?;
     let domain = Domain::new(exec.start).context("cannot make a clock")?;
+    if let Some(warning) = exec.start.fix_addresses() {
+        terminal::err!("qcycle: {warning}");
+    }
     let freezer = Freezer::start(exec.freeze).context("cannot freeze programs")?;
     domain.set_backstop(freezer.clone());
     let title = exec.command.join(" ");

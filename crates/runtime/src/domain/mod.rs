@@ -21,6 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use os::process;
 use os::realtime::clock_ns;
 use os::wake::Wake;
 use parking_lot::Mutex;
@@ -50,6 +51,24 @@ pub struct Start {
     /// Whether its programs are there already, and their clocks go on from where they are.
     pub is_joined: bool,
     pub pace: Pace,
+    /// From what follows what programs get that is random, where the pace is [`Pace::Events`].
+    pub seed: u64,
+}
+
+impl Start {
+    /// Sees to it that programs of this process lie at the same addresses in each run, where runs are to be
+    /// the same. Returns what to say where that cannot be.
+    pub fn fix_addresses(&self) -> Option<String> {
+        let fixed = match self.pace {
+            Pace::Real | Pace::Skip => return None,
+            Pace::Events => process::fix_addresses_of_programs(),
+        };
+        let error = fixed.err()?;
+        Some(format!(
+            "programs lie at other addresses in each run ({error}: a sandbox forbids personality(2)); those \
+             that go by addresses, as hash tables may, are not the same each time"
+        ))
+    }
 }
 
 /// The owner's side of a time domain.
@@ -60,6 +79,8 @@ pub struct Domain {
     programs: Mutex<programs::Programs>,
     token: u64,
     pace: Pace,
+    /// `None`: from the kernel.
+    seed: Option<u64>,
     works: Works,
     kept: Mutex<Kept>,
     late_kernels_ns: AtomicI64,
@@ -149,6 +170,7 @@ impl Domain {
             // No two domains of a host begin in the same nanosecond and the same process.
             token: u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned(),
             pace: start.pace,
+            seed: (start.pace == Pace::Events && !start.is_joined).then_some(start.seed),
             works: Works::default(),
             kept: Mutex::default(),
             late_kernels_ns: AtomicI64::new(0),

@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use random::{Random, seed_for, seed_named};
 use vtime::image::Counters;
 use vtime::late::Lateness;
 use vtime::own::{Moment, OwnClock};
@@ -69,6 +70,34 @@ struct State {
     paused: HostSpan,
     /// Sweeps that did not find it; `None` before it runs.
     missed: Option<u32>,
+    seeds: Option<Seeds>,
+}
+
+/// From what follows what a program gets that is random, and what it starts.
+#[derive(Debug)]
+struct Seeds {
+    seed: u64,
+    children: Ordinals,
+    /// How many files of random numbers it has opened.
+    opened: u64,
+}
+
+/// How often each file was run by the same parent: with who begins first of different ones, its
+/// seed does not change.
+type Ordinals = BTreeMap<String, u64>;
+
+impl Seeds {
+    fn next(&mut self, file: &str) -> u64 {
+        next_seed(self.seed, &mut self.children, file)
+    }
+}
+
+/// The seed of the next program that runs a file under a parent with this seed.
+fn next_seed(parent: u64, children: &mut Ordinals, file: &str) -> u64 {
+    let count = children.entry(file.to_owned()).or_default();
+    *count += 1;
+    // 0 is none.
+    seed_for(seed_named(parent, file), *count).max(1)
 }
 
 /// The programs of a domain by number, and what those that are gone have called.
@@ -77,6 +106,8 @@ pub(super) struct Programs {
     made: u64,
     present: BTreeMap<u64, Arc<Program>>,
     by_memory: BTreeMap<Memory, u64>,
+    /// Of those that no other program has begun, by the name and the file.
+    first: Ordinals,
     /// How many were left by the last sweep.
     swept: usize,
     gone: Counters,
@@ -117,6 +148,11 @@ impl Program {
         self.page.late_waits()
     }
 
+    /// How often it has looked at a clock that stands, as it says.
+    pub(crate) fn looks(&self) -> u64 {
+        self.page.looks()
+    }
+
     /// What its threads wait for, as they say.
     pub(super) fn waits(&self) -> &Waits {
         self.page.waits()
@@ -132,6 +168,22 @@ impl Program {
         matches!(self.state.lock().clock, OwnClock::Free(_))
     }
 
+    /// From what follows what it reads from a file that it has opened and that is random; `None` where that
+    /// is left to the kernel.
+    pub fn opens_random(&self) -> Option<Random> {
+        let mut state = self.state.lock();
+        let seeds = state.seeds.as_mut()?;
+        seeds.opened += 1;
+        Some(Random::new(seed_for(!seeds.seed, seeds.opened)))
+    }
+
+    /// The octets that the kernel leaves at the beginning of a program for what it needs before it can ask
+    /// (`AT_RANDOM`); `None` where they are the kernel's.
+    pub(crate) fn begins_with(&self) -> Option<[u64; 2]> {
+        let mut random = Random::new(seed_for(!self.state.lock().seeds.as_ref()?.seed, 0));
+        Some([random.number(), random.number()])
+    }
+
     /// Says that it runs: from now on it can be found, or be gone.
     pub fn runs(&self) {
         self.state.lock().missed = Some(0);
@@ -139,37 +191,41 @@ impl Program {
 }
 
 impl Domain {
-    /// Adds a program under a name, whose time goes on as that of the program with the number `parent`, if
-    /// there is one. Returns it and its own page, to be mapped by it.
+    /// Adds a program under a name that runs `file`, whose time goes on as that of the program with the number
+    /// `parent`, if there is one. Returns it and its own page, to be mapped by it.
     pub fn add_program(
         &self,
         name: &str,
+        file: &str,
         process: i32,
         parent: Option<u64>,
     ) -> io::Result<(Arc<Program>, OwnedFd)> {
         let parent = parent.and_then(|parent| self.program(parent));
-    /// How often it has looked at a clock that stands, as it says.
-    pub(crate) fn looks(&self) -> u64 {
-        self.page.looks()
-    }
-
         // Held meanwhile, so that the parent's line does not change.
         let held = self.state.lock();
         let paused_before = held.clock.paused(self.host_now());
-        let clock = parent.map_or(OwnClock::Domain, |parent| parent.state.lock().clock.clone());
+        let clock =
+            parent.as_ref().map_or(OwnClock::Domain, |parent| parent.state.lock().clock.clone());
         let mut programs = self.programs.lock();
         programs.made += 1;
+        let seed = match parent {
+            Some(parent) => parent.state.lock().seeds.as_mut().map(|own| own.next(file)),
+            None => self.seed.map(|seed| {
+                next_seed(seed_named(seed, name), &mut programs.first, &format!("{name} {file}"))
+            }),
+        };
         let number = programs.made;
         let identity = Identity { domain: self.token, program: number };
         let epochs = self.page.epochs();
-        let page = OwnPage::new(identity, epochs);
+        let page = OwnPage::new(identity, epochs).with_random_seed(seed.unwrap_or(0));
         let shared = Shared::new(c"quartercycle-own", page, Writers::All)?;
         let published = 1;
         shared.publish(&clock, published);
         let (descriptor, page) = shared.into_parts();
         let memory = Memory::of(&descriptor)?;
         let paused = HostSpan::ZERO;
-        let state = State { clock, published, paused_before, paused, missed: None };
+        let seeds = seed.map(|seed| Seeds { seed, children: Ordinals::new(), opened: 0 });
+        let state = State { clock, published, paused_before, paused, missed: None, seeds };
         let (name, state) = (name.to_owned(), Mutex::new(state));
         let program = Arc::new(Program { number, name, process, page, memory, state });
         programs.present.insert(number, Arc::clone(&program));
@@ -387,8 +443,8 @@ mod tests {
     #[test]
     fn a_program_is_dilated_by_itself_and_held_with_its_domain() {
         let domain = Domain::new(Start::default()).unwrap();
-        let (slow, _) = domain.add_program("one", 1, None).unwrap();
-        let (plain, _) = domain.add_program("two", 2, None).unwrap();
+        let (slow, _) = domain.add_program("one", "program", 1, None).unwrap();
+        let (plain, _) = domain.add_program("two", "program", 2, None).unwrap();
         let hold = domain.hold();
         domain.change_program(&slow, Change::Dilate(tdf("1000")));
         let begin = domain.now_of(slow.number);
@@ -410,9 +466,9 @@ mod tests {
     #[test]
     fn a_child_goes_on_as_its_parent_stood() {
         let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
-        let (parent, _) = domain.add_program("one", 1, None).unwrap();
+        let (parent, _) = domain.add_program("one", "program", 1, None).unwrap();
         domain.change_program(&parent, Change::Dilate(tdf("4")));
-        let (child, _) = domain.add_program("two", 2, Some(parent.number)).unwrap();
+        let (child, _) = domain.add_program("two", "program", 2, Some(parent.number)).unwrap();
         let (of_child, of_parent) = (domain.clock_of(&child), domain.clock_of(&parent));
         assert_eq!((of_child.time, of_child.tdf), (of_parent.time, of_parent.tdf));
         assert!(of_child.paused < of_parent.paused, "it was not there before");
@@ -423,7 +479,7 @@ mod tests {
     #[test]
     fn who_was_detached_runs_while_the_domain_is_held_and_comes_back_without_a_jump() {
         let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
-        let (program, _) = domain.add_program("one", 1, None).unwrap();
+        let (program, _) = domain.add_program("one", "program", 1, None).unwrap();
         domain.change_program(&program, Change::Detach);
         std::thread::sleep(Duration::from_millis(3));
         let gone_on = domain.now_of(program.number);
@@ -451,7 +507,7 @@ mod tests {
         }
         let (done, file) = (Arc::new(AtomicBool::new(false)), std::fs::File::from(page));
         // Odd counters, the mode of one that was detached, lines without end, and all else.
-        let mut random = random::Random::new(1);
+        let mut random = Random::new(1);
         file.write_all_at(&[0xff; vtime::image::PAGE_SIZE], 0).unwrap();
         let own = Arc::clone(&done);
         let writer = std::thread::spawn(move || {
@@ -468,8 +524,8 @@ mod tests {
     #[test]
     fn whatever_a_program_writes_into_its_page_moves_nobodys_time_and_keeps_nobody() {
         let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
-        let (hostile, page) = domain.add_program("hostile", 1, None).unwrap();
-        let (other, _page) = domain.add_program("other", 2, None).unwrap();
+        let (hostile, page) = domain.add_program("hostile", "program", 1, None).unwrap();
+        let (other, _page) = domain.add_program("other", "program", 2, None).unwrap();
         let scribbling = scribble(page);
         let ten = tdf("10");
         for round in 0..2000 {
@@ -495,8 +551,8 @@ mod tests {
     #[test]
     fn counts_outlive_programs() {
         let domain = Domain::new(Start::default()).unwrap();
-        let (program, _) = domain.add_program("one", 1, None).unwrap();
-        let (other, _) = domain.add_program("two", 2, None).unwrap();
+        let (program, _) = domain.add_program("one", "program", 1, None).unwrap();
+        let (other, _) = domain.add_program("two", "program", 2, None).unwrap();
         program.counters().count(Kind::Sleep);
         other.counters().count(Kind::Sleep);
         let none = BTreeSet::new();

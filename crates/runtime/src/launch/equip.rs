@@ -46,7 +46,7 @@ impl Equipment {
     }
 
     /// Puts a program that is stopped before its first instruction into virtual time. `own` is
-    /// the memory of its own page.
+    /// the memory of its own page, `random` what it gets instead of the kernel's random octets.
     ///
     /// # Errors
     /// `NotFound` if the program is gone; all others name the reason and the fix.
@@ -56,13 +56,17 @@ impl Equipment {
         listener: BorrowedFd<'_>,
         tracee: &mut Tracee,
         own: BorrowedFd<'_>,
+        random: Option<[u64; 2]>,
     ) -> io::Result<()> {
         let registers = tracee.registers()?;
         let blocked = tracee.blocked()?;
         // The kernel would reset a blocked SIGTRAP to its default action at the first step.
         tracee.set_blocked(!signal_bit(libc::SIGTRAP))?;
-        let (slot, vdso) = find_vdso(tracee, registers.stack())?;
-        self.map(queue, listener, tracee, vdso, own)?;
+        let auxiliary = find_auxiliary(tracee, registers.stack())?;
+        if let (Some(random), Some(at)) = (random, auxiliary.random) {
+            tracee.write(at, &random)?;
+        }
+        self.map(queue, listener, tracee, auxiliary.vdso, own)?;
         self.install_handler(tracee, libc::SIGSYS, self.action())?;
         if masks::kept(blocked) & masks::STAND_IN_BIT != 0 {
             // One may be pending.
@@ -71,7 +75,7 @@ impl Equipment {
             let action = [handler, flags, restorer, mask];
             self.install_handler(tracee, masks::STAND_IN as i32, action)?;
         }
-        tracee.write(slot, &[IMAGE as u64])?;
+        tracee.write(auxiliary.vdso_slot, &[IMAGE as u64])?;
         tracee.set_registers(&registers)?;
         tracee.set_blocked(masks::kept(blocked))
     }
@@ -224,10 +228,21 @@ const fn signal_bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
-/// The address and the value of `AT_SYSINFO_EHDR` on a fresh stack, which is laid out as the
-/// System V ABI (figure 3.9) says: argc, argv, null, envp, null, auxiliary vector.
-fn find_vdso(tracee: &Tracee, stack: u64) -> io::Result<(u64, u64)> {
+/// What the auxiliary vector of a program says, getauxval(3).
+struct Auxiliary {
+    /// Where the address of the vDSO stands in it.
+    vdso_slot: u64,
+    /// `AT_SYSINFO_EHDR`
+    vdso: u64,
+    /// `AT_RANDOM`, the address of sixteen octets.
+    random: Option<u64>,
+}
+
+/// Finds the auxiliary vector on a fresh stack, which is laid out as the System V ABI (figure 3.9)
+/// says: argc, argv, null, envp, null, auxiliary vector.
+fn find_auxiliary(tracee: &Tracee, stack: u64) -> io::Result<Auxiliary> {
     const AT_NULL: u64 = 0;
+    const AT_RANDOM: u64 = 25;
     const AT_SYSINFO_EHDR: u64 = 33;
     let mut octets = vec![0; 4096];
     loop {
@@ -236,17 +251,21 @@ fn find_vdso(tracee: &Tracee, stack: u64) -> io::Result<(u64, u64)> {
         let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let argc = words.first().map_or(0, |argc| usize::try_from(*argc).unwrap_or(usize::MAX));
         let environment = argc.saturating_add(2);
-        let auxiliary = words
+        let from = words
             .iter()
             .skip(environment)
             .position(|word| *word == 0)
-            .map(|length| environment + length + 1);
-        for at in auxiliary.into_iter().flat_map(|from| (from..words.len() - 1).step_by(2)) {
-            match words[at] {
-                AT_SYSINFO_EHDR => return Ok((stack + (at as u64 + 1) * 8, words[at + 1])),
-                AT_NULL => return Err(io::Error::other("this kernel gave it no vDSO")),
-                _ => {}
-            }
+            .map_or(words.len(), |length| environment + length + 1);
+        let (pairs, _) = words.get(from..).unwrap_or_default().as_chunks::<2>();
+        if let Some(end) = pairs.iter().position(|pair| pair[0] == AT_NULL) {
+            let find = |kind| pairs[..end].iter().position(|pair| pair[0] == kind);
+            let vdso = find(AT_SYSINFO_EHDR)
+                .ok_or_else(|| io::Error::other("this kernel gave it no vDSO"))?;
+            return Ok(Auxiliary {
+                vdso_slot: stack + (from + 2 * vdso + 1) as u64 * 8,
+                vdso: pairs[vdso][1],
+                random: find(AT_RANDOM).map(|pair| pairs[pair][1]),
+            });
         }
         if count < octets.len() {
             return Err(io::Error::other("its stack has no auxiliary vector"));

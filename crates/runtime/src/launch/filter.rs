@@ -157,6 +157,8 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_ioctl, &[&[SOCKET_STAMPS]], Trap),
     Rule(libc::SYS_setsockopt, &[&[OneOf(1, u32::MAX, &[1]), SOCKET_TIMES]], Trap),
+    // In a domain with a seed the image answers it.
+    Rule(libc::SYS_getrandom, ALWAYS, Trap),
     // With CLONE_CLEAR_SIGHAND, of which a filter sees nothing, a child begins without the image's
     // handler and its next trapped call kills it; programs have another way.
     Rule(libc::SYS_clone3, ALWAYS, Fail(ENOSYS)),

@@ -408,7 +408,7 @@ impl Tree {
         let unsuited = inspect::unsuited(&program).map(str::to_owned);
         let reason = match unsuited.or_else(|| privileges::missing(tracee.thread())) {
             Some(reason) => reason,
-            None => match self.equip(call, tracee, before) {
+            None => match self.equip(call, tracee, &program, before) {
                 Ok(()) => return,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     tracee.kill();
@@ -427,6 +427,7 @@ impl Tree {
         &self,
         call: &NotifiedCall,
         tracee: &mut Tracee,
+        file: &str,
         before: Option<u64>,
     ) -> io::Result<()> {
         let shared = &self.shared;
@@ -438,11 +439,12 @@ impl Tree {
                 call.listener.name
             )));
         }
-        let (program, own) =
-            shared.domain.add_program(&call.listener.name, tracee.thread(), before)?;
+        let (name, thread) = (&call.listener.name, tracee.thread());
+        let (program, own) = shared.domain.add_program(name, file, thread, before)?;
         self.programs.lock().push(Arc::downgrade(&program));
-        shared.timers.exec(&call.listener.name, tracee.thread(), program.number);
-        shared.equipment.equip(&self.queue, call.listener.as_fd(), tracee, own.as_fd())?;
+        shared.timers.exec(name, thread, program.number);
+        let random = program.begins_with();
+        shared.equipment.equip(&self.queue, call.listener.as_fd(), tracee, own.as_fd(), random)?;
         program.runs();
         Ok(())
     }

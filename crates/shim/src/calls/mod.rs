@@ -12,6 +12,7 @@ pub(crate) mod ipc;
 pub(crate) mod poll;
 pub(crate) mod processor;
 pub(crate) mod queues;
+pub(crate) mod randomness;
 pub(crate) mod seccomp;
 pub(crate) mod signals;
 pub(crate) mod sleep;

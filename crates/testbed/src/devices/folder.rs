@@ -262,7 +262,7 @@ mod tests {
     const STORAGE: u64 = FIRST_FILE + 1;
 
     fn ask(folder: &mut Folder, node: u64, call: Call<'_>) -> Answer {
-        folder.answer(&Request { unique: 1, node, call })
+        folder.answer(&Request { unique: 1, node, thread: 1, call })
     }
 
     fn refused(errno: i32) -> Answer {

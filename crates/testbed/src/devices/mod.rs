@@ -2,12 +2,16 @@
 //! any language reads a sensor with `open` and `read` and sets an actuator with `write`; and one
 //! more file, [`ALL`], has all of them in one reading, of one moment.
 //!
+//! Where runs are to be the same, what programs read from `/dev/urandom` is served as well ([`Randomness`]).
+//!
 //! Files are served by FUSE, since only then does a read reach the testbed at the moment it is
 //! made. [`mount_here`] mounts the folder where the program will run; [`serve`] answers it from
 //! the testbed, in virtual time; values come from a [`PointStore`].
 
+mod device;
 mod folder;
 mod mount;
+mod randomness;
 mod server;
 mod text;
 mod waits;
@@ -17,7 +21,8 @@ use vtime::VirtualTime;
 
 use plant::name::PointName;
 
-pub use mount::mount_here;
+pub use mount::{mount_file_here, mount_here};
+pub use randomness::{Randomness, mount_random_here};
 pub use server::{SERVER_NAME, Server, ServerStats, serve};
 
 /// Where programs find the points.

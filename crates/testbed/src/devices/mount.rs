@@ -1,6 +1,6 @@
-//! Mounts the folder of points for the calling process, without helpers and without libfuse.
+//! Mounts the folder of points, or a single file, for the calling process, without helpers and without libfuse.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,6 +18,22 @@ use rustix::process::getegid;
 /// # Errors
 /// When `/dev/fuse` cannot be opened or the kernel refuses the mount, with what was tried.
 pub fn mount_here(target: &Path) -> io::Result<OwnedFd> {
+    mount_as(c"plant", libc::S_IFDIR, target).map_err(|error| {
+        explained(&error, &format!("mount the plant's points on {}", target.display()))
+    })
+}
+
+/// Mounts a file on `target`, which is one too or a device, and answers the device to pass to
+/// [`Randomness::serve`](super::Randomness::serve).
+///
+/// # Errors
+/// As [`mount_here`].
+pub fn mount_file_here(target: &Path) -> io::Result<OwnedFd> {
+    mount_as(c"random", libc::S_IFREG, target)
+        .map_err(|error| explained(&error, &format!("mount a file on {}", target.display())))
+}
+
+fn mount_as(source: &CStr, kind: u32, target: &Path) -> io::Result<OwnedFd> {
     // Reads answer at once: a request may be withdrawn between the moment it is announced and the
     // moment it is read.
     let device = OpenOptions::new()
@@ -29,13 +45,11 @@ pub fn mount_here(target: &Path) -> io::Result<OwnedFd> {
     let device = OwnedFd::from(device);
     let (user, group) = user();
     let options = CString::new(format!(
-        "fd={},rootmode=40000,user_id={user},group_id={group},allow_other,default_permissions",
+        "fd={},rootmode={kind:o},user_id={user},group_id={group},allow_other,default_permissions",
         device.as_raw_fd()
     ))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::NOATIME;
-    mount("plant", target, "fuse.quartercycle", flags, options.as_c_str()).map_err(|error| {
-        explained(&error.into(), &format!("mount the plant's points on {}", target.display()))
-    })?;
+    mount(source, target, "fuse.quartercycle", flags, options.as_c_str())?;
     Ok(device)
 }
 

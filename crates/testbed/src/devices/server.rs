@@ -9,8 +9,7 @@
 //! microseconds of virtual time.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, PipeWriter, Read, Write};
+use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -18,6 +17,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 use vtime::{VirtualSpan, VirtualTime};
 
+use super::device::{Device, Next};
 use super::folder::{Answer, Folder, Sample};
 use super::waits::Waits;
 use super::wire::{self, Reply};
@@ -64,7 +64,7 @@ pub fn serve(
     let stats_of_work = Arc::clone(&stats);
     let thread = std::thread::Builder::new().name(SERVER_NAME.into()).spawn(move || {
         let mut work = Work {
-            device: File::from(fd),
+            device: Device::new(fd),
             folder: Folder::new(files, mount::user()),
             waits: Waits::of_this_thread(Arc::clone(&domain)),
             domain,
@@ -101,7 +101,7 @@ impl Drop for Server {
 }
 
 struct Work {
-    device: File,
+    device: Device,
     folder: Folder,
     domain: Arc<Domain>,
     points: Arc<dyn PointStore>,
@@ -147,24 +147,14 @@ impl Work {
 
     /// Serves one request, if there is one; whether there may be more.
     fn serve_one(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        let length = match self.device.read(buffer) {
-            Ok(length) => length,
-            Err(error) => {
-                return match error.raw_os_error() {
-                    // Unmounted.
-                    Some(libc::ENODEV) => Ok(false),
-                    // Withdrawn, or a signal.
-                    Some(libc::ENOENT | libc::EAGAIN | libc::EINTR) => Ok(true),
-                    _ => Err(error),
-                };
-            }
-        };
-        let Some(request) = wire::decode(&buffer[..length]) else {
-            return Err(io::Error::other("the kernel sent a request that cannot be read"));
+        let request = match self.device.next(buffer)? {
+            Next::Request(request) => request,
+            Next::Nothing => return Ok(true),
+            Next::End => return Ok(false),
         };
         let unique = request.unique;
         match self.folder.answer(&request) {
-            Answer::Reply(reply) => self.send(unique, &reply)?,
+            Answer::Reply(reply) => self.device.send(unique, &reply)?,
             Answer::Silence => {}
             Answer::Sample(sample) => self.sample(unique, sample)?,
             Answer::Set { file, value, length } => self.set(unique, file, value, length)?,
@@ -172,7 +162,7 @@ impl Work {
                 let point = self.folder.name(file);
                 let reason = format!("the write of {written:?} to {point} is not one number");
                 warn(&mut self.stats.lock(), reason);
-                self.send(unique, &Reply::error(libc::EINVAL))?;
+                self.device.send(unique, &Reply::error(libc::EINVAL))?;
             }
             Answer::Interrupted(interrupted) => self.interrupt(interrupted)?,
             Answer::End => return Ok(false),
@@ -207,7 +197,7 @@ impl Work {
             return Ok(());
         }
         // The clock is stopped until the reader has its reply.
-        let sent = self.send(unique, &reply);
+        let sent = self.device.send(unique, &reply);
         self.release(hold);
         sent
     }
@@ -224,7 +214,7 @@ impl Work {
             }
             Err(reason) => self.refused(file, &reason),
         };
-        let sent = self.send(unique, &reply);
+        let sent = self.device.send(unique, &reply);
         self.release(hold);
         sent
     }
@@ -241,7 +231,7 @@ impl Work {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| waiting.unique != interrupted);
         if self.waiting.len() < before {
-            self.send(interrupted, &Reply::error(libc::EINTR))?;
+            self.device.send(interrupted, &Reply::error(libc::EINTR))?;
         }
         Ok(())
     }
@@ -254,19 +244,7 @@ impl Work {
         let mut due: Vec<Waiting> =
             self.waiting.extract_if(.., |waiting| waiting.due <= now).collect();
         due.sort_by_key(|waiting| waiting.due);
-        due.iter().try_for_each(|waiting| self.send(waiting.unique, &waiting.reply))
-    }
-
-    fn send(&self, unique: u64, reply: &Reply) -> io::Result<()> {
-        // The device takes a reply as a whole or not at all.
-        match (&self.device).write_all(&reply.encode(unique)) {
-            Ok(()) => Ok(()),
-            Err(error) => match error.raw_os_error() {
-                // Nobody waits for this reply any more, or nobody is left.
-                Some(libc::ENOENT | libc::ENODEV) => Ok(()),
-                _ => Err(error),
-            },
-        }
+        due.iter().try_for_each(|waiting| self.device.send(waiting.unique, &waiting.reply))
     }
 }
 

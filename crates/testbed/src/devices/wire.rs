@@ -1,5 +1,5 @@
 //! The kernel's side of FUSE, in octets: the few requests that a flat folder of small files
-//! gets, and the replies to them. Layouts are those of `linux/fuse.h` at protocol 7.31, in the
+//! gets, or a single file, and the replies to them. Layouts are those of `linux/fuse.h` at protocol 7.31, in the
 //! byte order of the host; kernels newer than that speak it too.
 //!
 //! The protocol is spoken here rather than through a FUSE library because the server must wait
@@ -31,6 +31,8 @@ const SETATTR_SIZE: u32 = 1 << 3;
 pub(super) struct Request<'a> {
     pub(super) unique: u64,
     pub(super) node: u64,
+    /// The thread that makes it, as the mount's namespace of processes has it; 0 of others.
+    pub(super) thread: i32,
     pub(super) call: Call<'a>,
 }
 
@@ -124,7 +126,8 @@ pub(super) fn decode(octets: &[u8]) -> Option<Request<'_>> {
         38 => Call::Destroy,
         _ => Call::Other,
     };
-    Some(Request { unique: u64_at(octets, 8)?, node: u64_at(octets, 16)?, call })
+    let thread = u32_at(octets, 32)?.cast_signed();
+    Some(Request { unique: u64_at(octets, 8)?, node: u64_at(octets, 16)?, thread, call })
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

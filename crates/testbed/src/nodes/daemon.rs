@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use parking_lot::{Condvar, Mutex};
+use random::seed_named;
 use rustix::time::{ClockId, clock_gettime};
 use vtime::{HostSpan, Tdf, VirtualTime};
 
@@ -24,7 +25,7 @@ use super::output;
 use super::owner::{self, Owner};
 use super::points::Points;
 use super::watch::{self, Watch};
-use crate::devices::{self, Server};
+use crate::devices::{self, Randomness, Server};
 use network::emulator::{self, Emulator};
 use network::plan::Plan;
 use os::fds;
@@ -94,6 +95,7 @@ struct Agent {
     nodes: BTreeMap<String, NodeHandle>,
     network: Option<Emulator>,
     files: Vec<(String, Server)>,
+    random: Vec<Randomness>,
     programs: Arc<Programs>,
     outputs: Vec<(String, JoinHandle<()>)>,
     guard: Option<Guard>,
@@ -146,8 +148,12 @@ impl Agent {
             held: true,
             pace: setup.pace,
             is_joined: false,
+            seed: setup.seed,
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
+        if let Some(warning) = start.fix_addresses() {
+            owner.warn(warning);
+        }
         domain.grant(zero + setup.duration);
         let wanted = FreezeConfig { freeze: setup.freeze, method: None };
         let freezer = Freezer::start(wanted).context("cannot freeze programs")?;
@@ -172,6 +178,7 @@ impl Agent {
             nodes: BTreeMap::new(),
             network: None,
             files: Vec::new(),
+            random: Vec::new(),
             programs: Arc::default(),
             outputs: Vec::new(),
             guard: None,
@@ -193,6 +200,7 @@ impl Agent {
         }
         fds::raise_limit();
         agent.serve_files()?;
+        agent.serve_randomness()?;
         if !plan.links.is_empty() {
             agent.start_network(&plan, zero)?;
         }
@@ -224,6 +232,16 @@ impl Agent {
             let server = devices::serve(device, node.files.clone(), domain, store)
                 .with_context(|| format!("cannot serve the points of node `{}`", node.name))?;
             self.files.push((node.name.clone(), server));
+        }
+        Ok(())
+    }
+
+    fn serve_randomness(&mut self) -> anyhow::Result<()> {
+        for (name, node) in &mut self.nodes {
+            let Some(device) = node.random.take() else { continue };
+            let (domain, seed) = (Arc::clone(&self.domain), seed_named(self.setup.seed, name));
+            let served = Randomness::serve(device, domain, seed);
+            self.random.push(served.with_context(|| format!("node `{name}`"))?);
         }
         Ok(())
     }
@@ -339,6 +357,7 @@ impl Agent {
             }
         }
         self.files.clear();
+        self.random.clear();
         let network = self.network.take().map(Emulator::stop);
         self.nodes.values().for_each(NodeHandle::close);
         self.nodes.clear();

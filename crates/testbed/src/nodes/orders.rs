@@ -57,6 +57,8 @@ pub struct Setup {
     pub tdf_millionths: u64,
     pub pace: Pace,
     pub kernel_timers: KernelTimers,
+    /// From what follows what programs get that is random, with [`Pace::Events`].
+    pub seed: u64,
     /// Time of day at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_zero_ns: Option<i64>,
     /// Virtual time before scenario time zero.

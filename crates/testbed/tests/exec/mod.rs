@@ -20,6 +20,7 @@ mod namespaces;
 mod ordinary;
 mod outside;
 mod programs;
+mod randomness;
 mod real;
 mod sandboxes;
 mod skip;

@@ -3,7 +3,7 @@
 #include "guest.h"
 #include <sys/shm.h>
 
-enum { SLOT = 0x10000, PAGE = 4096 };
+enum { SLOT = 0x20000, PAGE = 4096 };
 
 static char *image;
 

@@ -93,3 +93,62 @@ fn two_runs_in_jumps_alone_are_the_same_however_busy_the_machine_is() {
         assert_eq!(told.matches("the same").count(), 2, "{told}");
     }
 }
+
+/// Its programs end before it does.
+#[test]
+fn a_run_goes_on_to_its_end_when_nobody_is_left() {
+    const SCENARIO: &str = "scenario: left
+duration: 1000 s
+nodes:
+  a:
+    programs:
+      - {name: one, run: \"true\", on_exit: ignore}
+      - {name: two, run: sleep 1, on_exit: ignore}
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
+    for pace in ["skip", "events"] {
+        let record = place.run(&["--pace", pace]).expect(0).record();
+        let wall = record.wall.unwrap();
+        assert!((wall.virtual_s - 1003.0).abs() < 1e-6, "{}", wall.virtual_s);
+        assert!(wall.pace.skipped_ns > 900_000_000_000, "{:?}", wall.pace);
+    }
+}
+
+/// What is random in two nodes: by calls, and in files, which are devices elsewhere.
+#[test]
+fn what_is_random_follows_from_the_seed_of_the_scenario() {
+    const SCENARIO: &str = "scenario: random
+duration: 1 s
+settle: 0 s
+pace: events
+nodes:
+  a:
+    programs:
+      - {name: one, run: python3 random_files.py, on_exit: ignore}
+      - {name: two, run: python3 random_files.py, on_exit: ignore}
+  b:
+    programs:
+      - {name: three, run: python3 random_files.py, on_exit: ignore}
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
+    let run = |options: &[&str]| {
+        let run = place.run(options).expect(0);
+        ["one", "two", "three"].map(|program| run.lines(program))
+    };
+    let first = run(&[]);
+    assert_eq!(first, run(&[]));
+    let other = run(&["--seed", "2"]);
+    let [one, two, three] = &first;
+    assert_eq!(one.len(), 9, "{one:?}");
+    assert_eq!(one.last().unwrap(), "mode 0o666");
+    for others in [two, three, &other[0]] {
+        assert!(one[..8].iter().zip(others).all(|(one, other)| one != other), "{one:?} {others:?}");
+    }
+    let numbers = |line: &str| line.split(' ').skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let files = [numbers(&one[0]), numbers(&one[1])].concat();
+    let different: std::collections::BTreeSet<&String> = files.iter().collect();
+    assert_eq!(different.len(), 4, "{one:?}");
+    let real = place.run(&["--pace", "real"]).expect(0);
+    assert!(real.lines("one")[..8].iter().zip(one).all(|(real, one)| real != one));
+    assert!(!fs::metadata("/dev/urandom").unwrap().is_file());
+}

@@ -155,7 +155,7 @@ impl StoppedProgram {
         let name = tree.name();
         let mut own = Vec::new();
         for process in tree.processes.keys() {
-            own.push(domain.add_program(&name, *process, None)?);
+            own.push(domain.add_program(&name, "", *process, None)?);
         }
         let mut insertions = Vec::new();
         for ((process, threads), (program, own)) in tree.processes.iter_mut().zip(&own) {

@@ -31,6 +31,8 @@ pub(in crate::nodes) struct NodeHandle {
     pub(in crate::nodes) tap: Option<OwnedFd>,
     /// The device behind `/plant`, until its server takes it.
     pub(in crate::nodes) plant: Option<OwnedFd>,
+    /// The device behind `/dev/urandom`, until its server takes it.
+    pub(in crate::nodes) random: Option<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -52,10 +54,10 @@ impl NodeHandle {
         drop(theirs);
         let interface =
             interface.map(|(mac, address, prefix)| Interface { mac: mac.0, address, prefix });
-        let wanted = (interface.is_some(), plant);
-        let avoids_timers = pace != Pace::Real;
-        let make = Make { name: name.to_owned(), interface, plant, avoids_timers };
-        let mut node = Self { socket, process, tap: None, plant: None };
+        let (avoids_timers, random) = (pace != Pace::Real, pace == Pace::Events);
+        let wanted = (interface.is_some(), plant, random);
+        let make = Make { name: name.to_owned(), interface, plant, avoids_timers, random };
+        let mut node = Self { socket, process, tap: None, plant: None, random: None };
         messages::send(node.socket.as_fd(), &ToNode::Make(make), &[])?;
         let (answer, fds) = messages::receive(node.socket.as_fd())?
             .context("the process of the node ended before the node was ready")?;
@@ -68,6 +70,7 @@ impl NodeHandle {
         let mut take = || fds.next().context("the node did not pass on a device");
         node.tap = wanted.0.then(&mut take).transpose()?;
         node.plant = wanted.1.then(&mut take).transpose()?;
+        node.random = wanted.2.then(&mut take).transpose()?;
         Ok(node)
     }
 

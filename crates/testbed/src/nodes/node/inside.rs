@@ -131,6 +131,9 @@ fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
     if make.plant {
         made.push(devices::mount_here(devices::FOLDER.as_ref())?);
     }
+    if make.random {
+        made.push(devices::mount_random_here()?);
+    }
     Ok(made)
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Make {
     pub(super) plant: bool,
     /// Whether virtual time may jump, so that timers of its kernel are better not set.
     pub(super) avoids_timers: bool,
+    /// Whether the agent serves what is random.
+    pub(super) random: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,7 +54,7 @@ pub(super) struct Start {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::nodes) enum FromNode {
-    /// With the descriptors of the TAP device and of `/plant`, as far as asked for.
+    /// With the descriptors of the TAP device, of `/plant` and of `/dev/urandom`, as far as asked for.
     Made,
     Failed {
         reason: String,
