@@ -66,9 +66,11 @@ CRATES = {
         "substation", "terminal",
     ],
     "runtime": ["os", "random", "terminal", "vtime"],
-    "network": ["os", "runtime", "iec61850", "vtime"],
+    "network": ["os", "random", "runtime", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],
-    "scenario": ["network", "os", "plant", "report-kit", "runtime", "settings", "vtime"],
+    "scenario": [
+        "network", "os", "plant", "random", "report-kit", "runtime", "settings", "vtime",
+    ],
     # Files, not running parts: of runtime and network it takes what is in records.
     "results": ["network", "os", "plant", "report-kit", "runtime", "scenario", "terminal", "vtime"],
     "type-tests": ["iec61850", "protection", "random", "report-kit", "substation", "terminal"],

@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use random::seed_for;
 use vtime::VirtualTime;
 
 use super::Frame;
@@ -82,7 +83,13 @@ enum Actor {
 impl Fabric {
     /// The network of `plan`, empty, with scenario time zero at `zero`.
     pub fn new(plan: &Plan, zero: VirtualTime) -> Self {
-        let direction = |link: &PlannedLink| Direction::new(link.delay, link.rate_bps, link.queue);
+        let both = |link: &PlannedLink| {
+            [0, 1].map(|way| {
+                let seed = seed_for(link.loss.seed, way);
+                Direction::new(link.delay, link.rate_bps, link.queue)
+                    .losing(link.loss.per_million, seed)
+            })
+        };
         let stations = plan.stations.iter().map(|station| Station {
             out: None,
             attacker: (station.kind == StationKind::Attacker).then(|| Attacker::new(station.mac)),
@@ -93,7 +100,7 @@ impl Fabric {
         let mut fabric = Self {
             now: VirtualTime::ZERO,
             links: plan.links.clone(),
-            directions: plan.links.iter().flat_map(|l| [direction(l), direction(l)]).collect(),
+            directions: plan.links.iter().flat_map(both).collect(),
             stations: stations.collect(),
             switches: switches.collect(),
             changes: changes.collect(),

@@ -6,6 +6,8 @@
 //! and the gap to the next frame (12); the gap counts to the frame that it follows. So a link of
 //! 10 Mbit/s carries 812.7 full frames a second, as a real one does.
 //!
+//! A frame that is lost on the wire (`losing`) occupies the transmitter as all do, and never arrives.
+//!
 //! The queue counts frames that wait or are being sent; frames on the wire have left it. A link
 //! that goes down loses what is in the queue and on the wire.
 //!
@@ -15,6 +17,7 @@
 
 use std::collections::VecDeque;
 
+use random::Random;
 use vtime::time::NS_PER_S;
 use vtime::{VirtualSpan, VirtualTime};
 
@@ -38,7 +41,15 @@ pub struct Direction {
     leaving: VecDeque<VirtualTime>,
     /// All frames that have not arrived, in order, with their arrival.
     travelling: VecDeque<(VirtualTime, Frame)>,
+    losses: Option<Losses>,
     stats: DirectionStats,
+}
+
+/// Which frames are lost on the wire.
+#[derive(Clone, Debug)]
+struct Losses {
+    per_million: u64,
+    random: Random,
 }
 
 impl Direction {
@@ -52,12 +63,21 @@ impl Direction {
             transmitter: Transmitter::default(),
             leaving: VecDeque::new(),
             travelling: VecDeque::new(),
+            losses: None,
             stats: DirectionStats::default(),
         }
     }
 
+    /// The same, which loses so many of a million frames on the wire; which ones follows from the seed, and
+    /// does not depend on what the others are.
+    #[must_use]
+    pub fn losing(self, per_million: u32, seed: u64) -> Self {
+        let losses = Losses { per_million: per_million.into(), random: Random::new(seed) };
+        Self { losses: (per_million > 0).then_some(losses), ..self }
+    }
+
     /// A frame to be sent from `now` on. Returns when it will arrive, unless the link goes down
-    /// before; `None` if it was dropped, and counted.
+    /// before; `None` if it was dropped or will be lost, and counted.
     pub fn offer(&mut self, now: VirtualTime, frame: Frame) -> Option<VirtualTime> {
         self.stats.offered += 1;
         if !self.up {
@@ -77,6 +97,12 @@ impl Direction {
         };
         let arrival = left + self.delay;
         self.leaving.push_back(left);
+        if let Some(Losses { per_million, random }) = &mut self.losses
+            && random.below(1_000_000) < *per_million
+        {
+            self.stats.dropped_loss += 1;
+            return None;
+        }
         self.travelling.push_back((arrival, frame));
         Some(arrival)
     }
@@ -216,6 +242,30 @@ mod tests {
         assert_eq!((stats.dropped_cut, stats.dropped_link_down, stats.in_flight), (2, 1, 1));
     }
 
+    /// A share of 1 % of 10^6 frames: within four standard deviations, and the gaps between losses as those of
+    /// independent ones (mean 100, as many longer than 100 as e^-1).
+    #[test]
+    fn a_share_of_frames_is_lost_each_for_itself_and_takes_its_time() {
+        let lost = |seed| {
+            let mut link = Direction::new(VirtualSpan::ZERO, Some(672_000_000), usize::MAX)
+                .losing(10_000, seed);
+            let lost = (0..1_000_000).filter(|_| link.offer(at(0), frame(60)).is_none());
+            let lost: Vec<usize> = lost.collect();
+            // The last one leaves when all have been sent.
+            assert_eq!(link.transmitter.free_at, at(1_000_000 * 1000));
+            let stats = link.stats();
+            assert_eq!(stats.dropped_loss, lost.len() as u64);
+            assert_eq!(stats.offered, stats.dropped() + stats.in_flight);
+            lost
+        };
+        let one = lost(1);
+        assert!((9_600..10_400).contains(&one.len()), "{}", one.len());
+        let longer = one.windows(2).filter(|pair| pair[1] - pair[0] > 100).count();
+        assert!((0.35..0.39).contains(&(longer as f64 / one.len() as f64)), "{longer}");
+        assert_eq!(one, lost(1));
+        assert_ne!(one, lost(2));
+    }
+
     #[test]
     fn a_saturated_link_does_not_drift() {
         // 84 octets at 7 bit/s take 96 s; at 900,000,007 bit/s they take 746.6660… ns.
@@ -236,9 +286,11 @@ mod tests {
             delay in 0..10 * MS,
             rate in proptest::option::of(1_000u64..10_000_000_000),
             queue in 1usize..5,
+            loss in 0u32..1_000_000,
             steps in proptest::collection::vec((0..MS, 14usize..1600, 0..20u8), 1..60),
         ) {
-            let mut link = Direction::new(VirtualSpan::from_ns(delay), rate, queue);
+            let mut link =
+                Direction::new(VirtualSpan::from_ns(delay), rate, queue).losing(loss, 5);
             let (mut now, mut last) = (at(0), at(0));
             for (pause, octets, what) in steps {
                 now = now + VirtualSpan::from_ns(pause);
@@ -247,7 +299,10 @@ mod tests {
                     1 => link.set_up(true),
                     _ => {}
                 }
-                if let Some(arrival) = link.offer(now, frame(octets)) {
+                let lost = link.stats().dropped_loss;
+                let arrival = link.offer(now, frame(octets));
+                prop_assert!(arrival.is_none() || link.stats().dropped_loss == lost);
+                if let Some(arrival) = arrival {
                     let bits = u128::from(bits_on_wire(octets)) * 1_000_000_000;
                     let sending = rate.map_or(0, |rate| bits.div_ceil(u128::from(rate)));
                     let earliest = i64::try_from(sending).unwrap() + delay;

@@ -32,6 +32,16 @@ pub struct Link {
     pub rate_bps: Option<u64>,
     /// Frames that may wait in each direction; further ones are dropped and counted.
     pub queue: usize,
+    pub loss: Loss,
+}
+
+/// How often a link loses a frame, in each direction, whatever became of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Loss {
+    /// Of a million frames.
+    pub per_million: u32,
+    /// From which it follows what frames these are, counted in the order in which they are sent.
+    pub seed: u64,
 }
 
 /// Something that happens to the network, at a scenario time.
@@ -103,6 +113,7 @@ pub struct PlannedLink {
     pub rate_bps: Option<u64>,
     /// Frames that may wait or be sent in each direction.
     pub queue: usize,
+    pub loss: Loss,
 }
 
 /// Where a link ends: an index into stations or switches.
@@ -172,8 +183,11 @@ impl PlanError {
                 "remove one link of the loop",
             ),
             Self::Impossible(from, to) => (
-                format!("the link from `{from}` to `{to}` has a rate, queue or delay out of range"),
-                "give a rate and a queue of at least 1 and a delay that is not negative",
+                format!(
+                    "the link from `{from}` to `{to}` has a rate, queue, delay or loss out of range"
+                ),
+                "give a rate and a queue of at least 1, a delay that is not negative, and a loss of \
+                 at most all",
             ),
             Self::TooMany(count) => (
                 format!("{count} nodes and attackers are more than {STATIONS_MAX}"),
@@ -283,12 +297,13 @@ fn planned_links(
     let planned = links.iter().map(|link| {
         let ends = [find(places, &link.from)?, find(places, &link.to)?];
         let names = [link.from.clone(), link.to.clone()];
-        let Link { delay, rate_bps, queue, .. } = *link;
-        if rate_bps == Some(0) || queue == 0 || delay < VirtualSpan::ZERO {
+        let Link { delay, rate_bps, queue, loss, .. } = *link;
+        let all = loss.per_million > 1_000_000;
+        if rate_bps == Some(0) || queue == 0 || delay < VirtualSpan::ZERO || all {
             let [from, to] = names;
             return Err(PlanError::Impossible(from, to));
         }
-        Ok(PlannedLink { names, ends, delay, rate_bps, queue })
+        Ok(PlannedLink { names, ends, delay, rate_bps, queue, loss })
     });
     planned.collect()
 }
@@ -382,7 +397,8 @@ mod tests {
 
     fn link(from: &str, to: &str) -> Link {
         let (from, to) = (from.into(), to.into());
-        Link { from, to, delay: VirtualSpan::from_ms(1), rate_bps: None, queue: 100 }
+        let (delay, loss) = (VirtualSpan::from_ms(1), Loss::default());
+        Link { from, to, delay, rate_bps: None, queue: 100, loss }
     }
 
     fn plan(links: &[Link], events: &[Event]) -> Result<Plan, PlanError> {

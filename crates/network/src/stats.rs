@@ -76,6 +76,9 @@ pub struct DirectionStats {
     pub dropped_link_down: u64,
     /// Frames lost in the queue or on the wire when the link went down.
     pub dropped_cut: u64,
+    /// Frames lost on the wire, as the link loses some.
+    #[serde(default)]
+    pub dropped_loss: u64,
     /// Frames in the queue or on the wire at the end.
     pub in_flight: u64,
 }
@@ -83,7 +86,7 @@ pub struct DirectionStats {
 impl DirectionStats {
     /// Frames dropped for any reason.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full + self.dropped_link_down + self.dropped_cut
+        self.dropped_queue_full + self.dropped_link_down + self.dropped_cut + self.dropped_loss
     }
 }
 

@@ -38,8 +38,8 @@ pub(crate) static SCENARIO: Table = Table {
             Whole { min: 0, max: u64::MAX },
             Default("1"),
             "seed for what is random in programs, passed to them in `QCYCLE_SEED`; with `pace: events` \
-             all that they get from the kernel at random follows from it; nothing in the testbed itself \
-             is random",
+             all that they get from the kernel at random follows from it, and so do the frames that links \
+             with `loss` lose",
         ),
         key(
             "tdf",
@@ -278,6 +278,13 @@ pub(crate) static LINK: Table = Table {
             Whole { min: 1, max: QUEUE_MAX },
             Default("100"),
             "queue length in frames, in each direction; further frames are dropped and counted",
+        ),
+        key(
+            "loss",
+            Share,
+            Default("0"),
+            "share of the frames that is lost on the wire, in each direction, each frame for itself; which \
+             ones follows from `seed`",
         ),
     ],
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::nodes;
 use super::topology::Topology;
-use ::network::plan::{Attacker, Link};
+use ::network::plan::{Attacker, Link, Loss};
 use settings::cursor::{Mapping, Placed};
 use settings::problems::quoted;
 use settings::{names, suggest, units};
@@ -103,6 +103,7 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
     let delay = mapping.parse("delay", units::time_not_negative);
     let rate = mapping.parse("rate", units::rate_bps);
     let queue = mapping.whole("queue");
+    let loss = mapping.parse("loss", units::share);
     let from = end(mapping, "from", read);
     let to = end(mapping, "to", read);
     let (from, to) = (from?, to?);
@@ -122,6 +123,8 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
         delay: delay?.value,
         rate_bps: rate.map(|rate| rate.value),
         queue: usize::try_from(queue?.value).expect("the table bounds it far below 32 bits"),
+        // The seed comes when all is read.
+        loss: Loss { per_million: (loss?.value * 1e6).round() as u32, seed: 0 },
     })
 }
 

@@ -17,9 +17,10 @@ use super::files::Places;
 use super::model::{Event, Happening, Mention, Node, Requirement, Scenario, Unchecked};
 use super::{check, events, instant, network, nodes, plant, requirements};
 use crate::keys::{SCENARIO, TOP};
-use ::network::plan::{self, Host, Plan, PlanError};
+use ::network::plan::{self, Host, Link, Loss, Plan, PlanError};
 use ::plant::name::{self, PointName};
 use os::regular;
+use random::seed_named;
 use runtime::domain::Pace;
 use settings::cursor::{self, Cursor, Mapping, Placed};
 use settings::document;
@@ -165,7 +166,8 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     events.retain(|event| event.at < duration);
     events.sort_by_key(|event| event.at);
     let nodes: Vec<Node> = nodes.into_iter().map(|read| read.node).collect();
-    let network = plan(&nodes, &world.network, &events)
+    let seed = options.seed.unwrap_or(seed?.value);
+    let network = plan(&nodes, &world.network, &events, seed)
         .map_err(|error| {
             // Whatever else is wrong may be why.
             if top.place.collector().is_empty() {
@@ -182,7 +184,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
         file: source.file.clone(),
         duration,
         settle: settle?.value,
-        seed: options.seed.unwrap_or(seed?.value),
+        seed,
         tdf: options.tdf.unwrap_or(tdf?.value),
         pace: options.pace.unwrap_or(pace?.value),
         kernel_timers: kernel_timers?.value,
@@ -199,7 +201,12 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     })
 }
 
-fn plan(nodes: &[Node], read: &network::Read<'_>, events: &[Event]) -> Result<Plan, PlanError> {
+fn plan(
+    nodes: &[Node],
+    read: &network::Read<'_>,
+    events: &[Event],
+    seed: u64,
+) -> Result<Plan, PlanError> {
     let host = |node: &Node| Host { name: node.name.clone(), address: node.address };
     let hosts: Vec<Host> = nodes.iter().map(host).collect();
     let events = events.iter().filter_map(|event| match &event.what {
@@ -207,7 +214,12 @@ fn plan(nodes: &[Node], read: &network::Read<'_>, events: &[Event]) -> Result<Pl
         Happening::Set { .. } => None,
     });
     let events: Vec<plan::Event> = events.collect();
-    Plan::of(&hosts, &read.switches, &read.attackers, &read.links, &events)
+    let seeded = read.links.iter().map(|link| {
+        let seed = seed_named(seed, &format!("{} {}", link.from, link.to));
+        Link { loss: Loss { seed, ..link.loss }, ..link.clone() }
+    });
+    let links: Vec<Link> = seeded.collect();
+    Plan::of(&hosts, &read.switches, &read.attackers, &links, &events)
 }
 
 /// The points that plant and nodes name.

@@ -125,7 +125,7 @@ nodes:
 switches: [s1]
 attackers: [mallory]
 links:
-  - {from: sensor, to: s1, delay: 2 ms, rate: 100 Mbit/s, queue: 100}
+  - {from: sensor, to: s1, delay: 2 ms, rate: 100 Mbit/s, queue: 100, loss: 0.001}
   - {from: controller, to: s1, delay: 500 us}
   - {from: mallory, to: s1}
 ",

@@ -188,8 +188,7 @@ enum Command {
         #[arg(long, value_parser = settings::units::time_positive, allow_hyphen_values = true)]
         duration: Option<VirtualSpan>,
         /// Seed for programs (`QCYCLE_SEED`, and with `--pace events` all that they get at random), a whole
-        /// number, overriding the scenario's; nothing in
-        /// the testbed itself is random.
+        /// number, overriding the scenario's; the frames that links with `loss` lose follow from it, too.
         #[arg(long, value_parser = seed, allow_hyphen_values = true)]
         seed: Option<u64>,
         /// Time dilation factor, overriding the scenario's: host seconds per virtual second, 0.01

@@ -49,7 +49,8 @@ pub(super) fn node(n: usize, name: &str) -> plan::Host {
 }
 
 pub(super) fn link(from: &str, to: &str, delay: VirtualSpan) -> plan::Link {
-    plan::Link { from: from.into(), to: to.into(), delay, rate_bps: None, queue: 1000 }
+    let (from, to, loss) = (from.into(), to.into(), plan::Loss::default());
+    plan::Link { from, to, delay, rate_bps: None, queue: 1000, loss }
 }
 
 /// A running network and one UDP socket, bound to port 5000, in each node.

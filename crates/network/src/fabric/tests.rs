@@ -7,7 +7,7 @@ use vtime::VirtualSpan;
 
 use super::*;
 use crate::attacker::Victim;
-use crate::plan::Station as Planned;
+use crate::plan::{Loss, Station as Planned};
 use crate::stats::DirectionStats;
 use crate::wire::{Ethernet, MacAddress};
 
@@ -45,8 +45,8 @@ fn number_of(frame: &[u8]) -> u16 {
 
 fn link(from: Place, to: Place, rate_bps: Option<u64>) -> PlannedLink {
     let names = [format!("{from:?}"), format!("{to:?}")];
-    let delay = VirtualSpan::from_ms(1);
-    PlannedLink { names, ends: [from, to], delay, rate_bps, queue: 3 }
+    let (delay, loss) = (VirtualSpan::from_ms(1), Loss::default());
+    PlannedLink { names, ends: [from, to], delay, rate_bps, queue: 3, loss }
 }
 
 /// Stations 0, 1 at switch 0; 2 and the attacker 3 at switch 1; a trunk between the switches.

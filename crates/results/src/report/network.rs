@@ -103,7 +103,9 @@ fn direction(value: &Value) -> Option<Markup> {
         ("in_flight", "still in transit"),
     ];
     let counts = causes.iter().map(|(key, words)| Some((count(key)?, *words)));
-    let counts: Vec<(u64, &str)> = counts.collect::<Option<_>>()?;
+    let mut counts: Vec<(u64, &str)> = counts.collect::<Option<_>>()?;
+    // Records of older versions do not have it.
+    counts.extend(count("dropped_loss").map(|count| (count, "lost on the wire")));
     let some = counts.iter().filter(|(count, _)| *count > 0);
     let some: Vec<String> = some.map(|(count, words)| format!("{count} {words}")).collect();
     let dropped = if some.is_empty() { "none".to_owned() } else { some.join(", ") };

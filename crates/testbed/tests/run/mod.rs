@@ -17,6 +17,7 @@ mod skip;
 mod stalls;
 mod start;
 mod talk;
+mod tcp;
 mod unsolved;
 mod user;
 mod words;
