@@ -36,11 +36,13 @@ pub(super) struct Instant {
     /// What each thread had done when it was first looked at.
     before: BTreeMap<pid_t, Spent>,
     has_overrun: bool,
+    /// The clock runs meanwhile, as a kernel has set a timer.
+    pub(super) runs_for_kernels: bool,
 }
 
 impl Instant {
     pub(super) const fn begin(now: HostTime) -> Self {
-        Self { looked: now, before: BTreeMap::new(), has_overrun: false }
+        Self { looked: now, before: BTreeMap::new(), has_overrun: false, runs_for_kernels: false }
     }
 
     /// Whether a look has found that it has gone on for too long.

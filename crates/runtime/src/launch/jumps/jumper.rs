@@ -121,7 +121,7 @@ impl Shared {
             }
             seen = host_now();
             if self.domain.pace() == Pace::Events {
-                self.let_run(&turn, &threads, &mut instant);
+                self.let_run(&turn, &mut threads, &mut instant);
             }
             let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
             match turn {
@@ -147,10 +147,16 @@ impl Shared {
     }
 
     /// Lets a clock run that stands otherwise, while it could not go on in jumps alone.
-    fn let_run(&self, turn: &Turn, threads: &Threads, instant: &mut Instant) {
+    fn let_run(&self, turn: &Turn, threads: &mut Threads, instant: &mut Instant) {
         let now = host_now();
         let runs = match turn {
             Turn::Still => return,
+            // Their timers go on whoever is awake.
+            Turn::Kept(Keeping::Program | Keeping::Agent)
+                if instant.runs_for_kernels && self.are_owed(threads) =>
+            {
+                true
+            }
             Turn::Jumped | Turn::Woke | Turn::Kept(Keeping::NoDeadline) => false,
             Turn::Kept(Keeping::Program | Keeping::Agent) if instant.has_overrun() => true,
             Turn::Kept(Keeping::Agent) => false,
@@ -171,12 +177,23 @@ impl Shared {
         if !matches!(turn, Turn::Kept(Keeping::Program | Keeping::Agent)) {
             *instant = Instant::begin(now);
         }
+        instant.runs_for_kernels = match turn {
+            Turn::Kept(Keeping::KernelTimers) => true,
+            Turn::Kept(Keeping::Program | Keeping::Agent) => instant.runs_for_kernels && runs,
+            _ => false,
+        };
         if self.domain.stands() == runs {
             self.domain.let_stand(!runs);
         }
         if runs {
             wake(threads, self.domain.now(), false);
         }
+    }
+
+    /// Whether a kernel may still have something to send by itself; also where somebody is about to look.
+    fn are_owed(&self, threads: &mut Threads) -> bool {
+        let mut waits = self.outlooks.iter().map(|outlook| outlook.look());
+        waits.any(|waits| waits.is_none_or(|waits| waits.for_kernels)) || threads.are_owed()
     }
 
     /// What each part waits for; `None` if one has something to do.
