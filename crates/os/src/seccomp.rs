@@ -4,16 +4,17 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use libc::{c_int, c_ulong, sock_filter, sock_fprog};
+use libc::{Ioctl, c_int, c_ulong, sock_filter, sock_fprog};
 
-const fn request(direction: c_ulong, number: c_ulong, size: usize) -> c_ulong {
-    direction << 30 | (size as c_ulong) << 16 | (b'!' as c_ulong) << 8 | number
+/// A request as `_IOC` of the kernel's headers makes it; C libraries have different types for it.
+const fn request(direction: u32, number: u32, size: usize) -> Ioctl {
+    (direction << 30 | (size as u32) << 16 | (b'!' as u32) << 8 | number) as Ioctl
 }
 
-const RECEIVE: c_ulong = request(3, 0, size_of::<Notification>());
-const SEND: c_ulong = request(3, 1, size_of::<Response>());
-const ID_VALID: c_ulong = request(1, 2, size_of::<u64>());
-const ADD_DESCRIPTOR: c_ulong = request(1, 3, size_of::<AddDescriptor>());
+const RECEIVE: Ioctl = request(3, 0, size_of::<Notification>());
+const SEND: Ioctl = request(3, 1, size_of::<Response>());
+const ID_VALID: Ioctl = request(1, 2, size_of::<u64>());
+const ADD_DESCRIPTOR: Ioctl = request(1, 3, size_of::<AddDescriptor>());
 
 const CONTINUE: u32 = 1;
 /// Put the descriptor at the number named.
