@@ -21,7 +21,7 @@ import time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 # The page that a program shares with its agent, on x86-64 and on AArch64.
-OWN_PAGES = (0x140000, 0xF014_0000)
+OWN_PAGES = (0x150000, 0xF015_0000)
 PAGE = 4096
 
 

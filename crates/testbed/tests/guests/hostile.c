@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 
 #ifdef __aarch64__
-#define OWN_PAGE 0xf0140000ul
+#define OWN_PAGE 0xf0150000ul
 #else
-#define OWN_PAGE 0x140000ul
+#define OWN_PAGE 0x150000ul
 #endif
 
 static void rest(void)
