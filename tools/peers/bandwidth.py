@@ -104,7 +104,7 @@ def section(figures: dict[str, list[Figures]], seconds: int) -> list[str]:
         "",
         "## Bandwidth",
         "",
-        f"iperf3 for {seconds} virtual seconds between two nodes over 20 Mbit/s and 2 ms, in turn.",
+        f"iperf3 for {seconds} virtual seconds between two nodes over 20 Mbit/s and 5 ms, in turn.",
         "",
         "| Run | Mbit/s | Segments sent again | of all | withheld by the network | Holds |",
         "|---|---:|---:|---:|---:|---:|",

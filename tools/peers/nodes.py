@@ -21,7 +21,7 @@ nodes:
         run: {client}
         environment: {environment}
 links:
-  - {{from: server, to: client, delay: 2 ms, rate: 20 Mbit/s, queue: 100}}
+  - {{from: server, to: client, delay: 5 ms, rate: 20 Mbit/s, queue: 100}}
 """
 
 

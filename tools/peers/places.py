@@ -46,12 +46,25 @@ VIRTUAL = Place("virtual", "in a time domain at a time dilation factor of 1")
 HELD = Place("held", "the same, held 20 ms every 200 ms", **HOLD)
 SLOWED = Place("slowed", "in a time domain at a time dilation factor of 2", tdf=2)
 SKIPPING = Place("skip", "in a time domain whose clock skips idle time", pace="skip")
+EVENTS = Place("events", "in a time domain whose clock moves by jumps alone", pace="events")
 NODES = Place("nodes", "server and client in nodes of a scenario", in_nodes=True)
 NODES_SLOWED = Place("nodes-slowed", "the same at a factor of 2", tdf=2, in_nodes=True)
 NODES_HELD = Place("nodes-held", "the same, held 20 ms every 200 ms", in_nodes=True, **HOLD)
 NODES_SKIPPING = Place("nodes-skip", "the same, skipping idle time", pace="skip", in_nodes=True)
+NODES_EVENTS = Place("nodes-events", "the same, by jumps alone", pace="events", in_nodes=True)
 
-ALL = [VIRTUAL, HELD, SLOWED, SKIPPING, NODES, NODES_SLOWED, NODES_HELD, NODES_SKIPPING]
+ALL = [
+    VIRTUAL,
+    HELD,
+    SLOWED,
+    SKIPPING,
+    EVENTS,
+    NODES,
+    NODES_SLOWED,
+    NODES_HELD,
+    NODES_SKIPPING,
+    NODES_EVENTS,
+]
 
 # Virtual, for nodes; their clients take some seconds.
 NODES_LONGEST_S = 120

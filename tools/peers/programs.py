@@ -15,7 +15,18 @@ from .suites import Run, Suite
 
 FOLDER = Path(__file__).parent / "programs"
 FACT = re.compile(r"^fact (.+): (yes|no)$", re.MULTILINE)
-PROGRAMS = ["redis.sh", "nginx.sh", "modbus.py", "dnp3_points.py", "ping.sh"]
+PROGRAMS = [
+    "redis.sh",
+    "nginx.sh",
+    "postgres.sh",
+    "mosquitto.sh",
+    "node.js",
+    "java.sh",
+    "modbus.py",
+    "dnp3_points.py",
+    "ping.sh",
+]
+INTERPRETERS = {"sh": "sh", "js": "node", "py": sys.executable}
 PLACES = tuple(place.name for place in places.ALL)
 
 # The server is asked to end, so that the shell that waits for it ends too.
@@ -27,8 +38,7 @@ def all_programs() -> list[Suite]:
 
 
 def program(name: str) -> Suite:
-    interpreter = sys.executable if name.endswith(".py") else "sh"
-    command = [interpreter, str(FOLDER / name)]
+    command = [INTERPRETERS[name.rpartition(".")[2]], str(FOLDER / name)]
 
     def run(_tests: list[str], scratch: Path) -> Run:
         environment = {"PYTHONPATH": str(scratch / "site"), "PYTHONUNBUFFERED": "1"}

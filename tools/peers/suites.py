@@ -55,7 +55,7 @@ class Suite:
     # Makes what it needs below a folder, once.
     build: Callable[[Path], None] = field(compare=False, default=lambda folder: None)
     # Names of the places to run it in, besides natively.
-    places: tuple[str, ...] = ("virtual", "held", "skip")
+    places: tuple[str, ...] = ("virtual", "held", "skip", "events")
     # Why it cannot be run here, and what would help; empty if it can.
     missing: str = ""
 
