@@ -88,10 +88,6 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         // The agent counts it.
         _ if kind == Kind::Timer => return timers::request(number, args),
         nr::UNSHARE | nr::SETNS => return namespace::enter(number, args),
-        nr::GETRANDOM if pages::own().random_seed().is_none() => {
-            // SAFETY: the program's own call, which the kernel checks.
-            return unsafe { arch::syscall(number, args) };
-        }
         _ => pages::count(kind),
     }
     if let Some(deadline) = vtime::resumed::deadline(frame.registers.number())

@@ -17,6 +17,7 @@ use runtime::agent::target::{self, Target};
 use runtime::agent::{attach, client, exec, keep, listing, registry};
 use runtime::domain::{Freeze, Pace, Start};
 use runtime::launch::freeze::{self, FreezeConfig, Method};
+use runtime::launch::program::Gate;
 use terminal::exit::{BadUsage, Exit};
 use testbed::nodes::{daemon, node};
 use testbed::{bus, compare, run};
@@ -331,6 +332,8 @@ enum Command {
     Keep {
         #[arg(long)]
         gate: i32,
+        #[arg(long)]
+        seeded: bool,
         #[arg(required = true, last = true)]
         program: Vec<String>,
     },
@@ -362,6 +365,8 @@ enum Command {
         socket: i32,
         #[arg(long)]
         gate: i32,
+        #[arg(long)]
+        seeded: bool,
     },
 }
 
@@ -512,14 +517,17 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             freeze::warden(group);
             Ok(Exit::Done)
         }
-        Command::Keep { gate, program } => {
+        Command::Keep { gate, seeded, program } => {
             let [gate] = inherited([gate])?;
-            keep::keep(gate, &program)
+            keep::keep(Gate::from_fd(gate, seeded), &program)
         }
         Command::Agent { owner, outputs } => {
             std::process::exit(daemon::main(inherited([owner, outputs])?).into())
         }
-        Command::Node { socket, gate } => node::inside::main(inherited([socket, gate])?),
+        Command::Node { socket, gate, seeded } => {
+            let [socket, gate] = inherited([socket, gate])?;
+            node::inside::main(socket, Gate::from_fd(gate, seeded))
+        }
     }
 }
 

@@ -116,7 +116,8 @@ fn start_keeper(
 ) -> anyhow::Result<Child> {
     let gate = follower.gate().fd();
     let mut keeper = Command::new("/proc/self/exe");
-    keeper.args(["keep", "--gate", &gate.as_raw_fd().to_string(), "--"]).args(command);
+    keeper.args(["keep", "--gate", &gate.as_raw_fd().to_string()]);
+    keeper.args(follower.gate().is_seeded().then_some("--seeded")).arg("--").args(command);
     fds::inherit(&mut keeper, gate.as_fd());
     let agent = std::process::id().cast_signed();
     let inherit = move || {

@@ -12,7 +12,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -37,8 +36,7 @@ pub(super) fn agent_is_gone() -> i32 {
 }
 
 /// Starts a program in the domain behind a gate, and ends as it ends.
-pub fn keep(gate: OwnedFd, command: &[String]) -> ! {
-    let gate = Gate::from_fd(gate);
+pub fn keep(gate: Gate, command: &[String]) -> ! {
     let agent = signals::parent();
     let mut numbers = FOR_THE_PROGRAM.to_vec();
     numbers.extend([libc::SIGCHLD, agent_is_gone()]);

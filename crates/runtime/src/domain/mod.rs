@@ -183,6 +183,11 @@ impl Domain {
         }))
     }
 
+    /// Whether what programs get at random follows from a seed.
+    pub const fn is_seeded(&self) -> bool {
+        self.seed.is_some()
+    }
+
     /// Names who freezes the programs of the domain while its clock is stopped. The first one
     /// named does.
     pub fn set_backstop(&self, backstop: Arc<dyn Backstop>) {

@@ -157,8 +157,6 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_ioctl, &[&[SOCKET_STAMPS]], Trap),
     Rule(libc::SYS_setsockopt, &[&[OneOf(1, u32::MAX, &[1]), SOCKET_TIMES]], Trap),
-    // In a domain with a seed the image answers it.
-    Rule(libc::SYS_getrandom, ALWAYS, Trap),
     // With CLONE_CLEAR_SIGHAND, of which a filter sees nothing, a child begins without the image's
     // handler and its next trapped call kills it; programs have another way.
     Rule(libc::SYS_clone3, ALWAYS, Fail(ENOSYS)),
@@ -173,6 +171,9 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_remap_file_pages, &[&[Overlaps(0, 1)]], Fail(EPERM)),
     Rule(libc::SYS_shmat, &[&[SHM_REMAP, BeforeEnd(1)]], Fail(EPERM)),
 ];
+
+/// In a domain with a seed the image answers it.
+const RANDOM: &[Rule] = &[Rule(libc::SYS_getrandom, ALWAYS, Trap)];
 
 /// Calls of the x32 interface of x86-64 carry this bit; no other call has such a number.
 const X32: u32 = 0x4000_0000;
@@ -210,8 +211,9 @@ const JUMP_GREATER: u16 = 0x25;
 const JUMP_GREATER_EQUAL: u16 = 0x35;
 const RETURN: u16 = 0x06;
 
-/// The filter, as `seccomp(2)` takes it.
-pub fn program() -> Vec<sock_filter> {
+/// The filter, as `seccomp(2)` takes it, of a domain in which what programs get at random follows from a
+/// seed or not.
+pub fn program(is_seeded: bool) -> Vec<sock_filter> {
     let mut code = vec![
         step(LOAD, ARCHITECTURE_AT),
         branch(JUMP_EQUAL, ARCHITECTURE, 1, 0),
@@ -220,7 +222,8 @@ pub fn program() -> Vec<sock_filter> {
         branch(JUMP_GREATER_EQUAL, X32, 0, 1),
         verdict(Fail(ENOSYS)),
     ];
-    for rules in RULES.chunk_by(|one, next| one.0 == next.0) {
+    let random = is_seeded.then_some(RANDOM);
+    for rules in RULES.chunk_by(|one, next| one.0 == next.0).chain(random) {
         let Ok(number) = u32::try_from(rules[0].0) else { continue };
         let mut body: Vec<_> = rules.iter().flat_map(|rule| body(rule.1, rule.2)).collect();
         body.push(verdict(Verdict::Allow));
@@ -409,7 +412,7 @@ mod tests {
 
     fn decide(number: c_long, args: [u64; 6]) -> u32 {
         let call = Call { number, architecture: ARCHITECTURE, address: 0x40_1000, args };
-        run(&program(), &call)
+        run(&program(true), &call)
     }
 
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
@@ -473,7 +476,7 @@ mod tests {
 
     #[test]
     fn calls_of_timers_are_reported_to_the_agent_by_the_image_alone() {
-        let code = program();
+        let code = program(true);
         let from = |address: usize, sixth| {
             let (number, args) = (libc::SYS_timer_settime, [1, 0, 77, 0, 0, sixth]);
             run(&code, &Call { number, architecture: ARCHITECTURE, address: address as u64, args })
@@ -491,7 +494,9 @@ mod tests {
 
     #[test]
     fn a_call_by_which_the_image_asks_for_a_verdict_is_never_made() {
-        for Rule(number, ..) in RULES.iter().filter(|rule| matches!(rule.2, Trap | Ask)) {
+        for Rule(number, ..) in
+            RULES.iter().chain(RANDOM).filter(|rule| matches!(rule.2, Trap | Ask))
+        {
             let (address, args) = (VERDICT as u64, [0, 0, 0, 0, 0, u64::from(ASKS)]);
             let call = Call { number: *number, architecture: ARCHITECTURE, address, args };
             let expected = match *number {
@@ -499,7 +504,7 @@ mod tests {
                 ..0 => continue,
                 _ => libc::SECCOMP_RET_ERRNO | u32::from(NO_OBJECTION),
             };
-            assert_eq!(run(&program(), &call), expected, "{number}");
+            assert_eq!(run(&program(true), &call), expected, "{number}");
         }
     }
 
@@ -511,9 +516,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_random_is_left_to_the_kernel_without_a_seed() {
+        let (number, args) = (libc::SYS_getrandom, [77, 16, 0, 0, 0, 0]);
+        let call = Call { number, architecture: ARCHITECTURE, address: 0x40_1000, args };
+        assert_eq!([true, false].map(|seeded| run(&program(seeded), &call)), [TRAP, ALLOW]);
+    }
+
+    #[test]
     fn other_architectures_are_refused() {
         let call = Call { number: 39, architecture: 0x4000_0003, address: 0, args: [0; 6] };
-        assert_eq!(run(&program(), &call), libc::SECCOMP_RET_ERRNO | u32::from(ENOSYS));
+        assert_eq!(run(&program(true), &call), libc::SECCOMP_RET_ERRNO | u32::from(ENOSYS));
         assert_eq!(decide(i64::from(X32) + 39, [0; 6]), ALLOW ^ ALLOW | 0x0005_0026);
     }
 
@@ -537,13 +549,13 @@ mod tests {
 
     #[test]
     fn the_filter_is_short_enough_for_the_kernel() {
-        assert!(program().len() <= 4096, "BPF_MAXINSNS");
+        assert!(program(true).len() <= 4096, "BPF_MAXINSNS");
     }
 
     /// Memory that calls would change, and whether they may.
     fn may_change(number: c_long, args: [u64; 6]) -> bool {
         let verdicts = [0x40_1000, IMAGE as u64 + 2].map(|address| {
-            run(&program(), &Call { number, architecture: ARCHITECTURE, address, args })
+            run(&program(true), &Call { number, architecture: ARCHITECTURE, address, args })
         });
         assert_eq!(verdicts[0], verdicts[1], "wherever it comes from");
         let refused = libc::SECCOMP_RET_ERRNO | u32::from(EPERM);
@@ -595,7 +607,7 @@ mod tests {
         /// as well, an exec always; the filter always ends.
         #[test]
         fn decides_any_call(number in 0..600i64, args: [u64; 6], offset in 1..IMAGE_SIZE_MAX as u64) {
-            let code = program();
+            let code = program(true);
             let from = |address| run(&code, &Call { number, architecture: ARCHITECTURE, address, args });
             let inside = from(IMAGE as u64 + offset);
             let outside = from((IMAGE + IMAGE_SIZE_MAX) as u64 + offset);
@@ -610,7 +622,7 @@ mod tests {
             } else {
                 prop_assert_eq!(inside, outside);
             }
-            if !RULES.iter().any(|rule| rule.0 == number) {
+            if !RULES.iter().chain(RANDOM).any(|rule| rule.0 == number) {
                 prop_assert_eq!(outside, ALLOW);
             }
         }

@@ -68,7 +68,7 @@ impl Follower {
                  run the command without qcycle, or run qcycle outside the domain",
             ));
         }
-        let (gate, arrivals) = Gate::new()?;
+        let (gate, arrivals) = Gate::new(domain.is_seeded())?;
         let timers = Arc::new(timers::Service::new(Arc::clone(&domain)));
         let equipment = Arc::new(Equipment::new(&domain)?);
         let shared = Arc::new(Shared {

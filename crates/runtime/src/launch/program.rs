@@ -14,28 +14,37 @@ use os::seccomp;
 
 /// The way of a new program to the follower: a socket that carries listeners.
 #[derive(Clone, Debug)]
-pub struct Gate(Arc<OwnedFd>);
+pub struct Gate {
+    socket: Arc<OwnedFd>,
+    /// Whether what programs get at random follows from a seed.
+    is_seeded: bool,
+}
 
 impl Gate {
     /// A gate, and the end at which listeners arrive.
-    pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
+    pub(super) fn new(is_seeded: bool) -> io::Result<(Self, OwnedFd)> {
         let (gate, arrivals) = fds::pair()?;
-        Ok((Self(Arc::new(gate)), arrivals))
+        Ok((Self::from_fd(gate, is_seeded), arrivals))
     }
 
     /// A gate that came from another process.
-    pub fn from_fd(fd: OwnedFd) -> Self {
-        Self(Arc::new(fd))
+    pub fn from_fd(fd: OwnedFd, is_seeded: bool) -> Self {
+        Self { socket: Arc::new(fd), is_seeded }
+    }
+
+    /// Whether it leads to a domain in which what programs get at random follows from a seed.
+    pub const fn is_seeded(&self) -> bool {
+        self.is_seeded
     }
 
     /// The socket, to be handed to another process.
     pub fn fd(&self) -> &OwnedFd {
-        &self.0
+        &self.socket
     }
 
     pub(super) fn send_listener(&self, name: &str, listener: BorrowedFd<'_>) -> io::Result<()> {
         let name = if name.is_empty() { "program" } else { name }.as_bytes();
-        fds::send(self.0.as_fd(), &name[..name.len().min(NAME_LENGTH_MAX)], &[listener])
+        fds::send(self.socket.as_fd(), &name[..name.len().min(NAME_LENGTH_MAX)], &[listener])
     }
 
     /// The next listener to arrive; `None` when all gates are closed.
@@ -79,10 +88,10 @@ pub fn in_domain<'c>(command: &'c mut Command, gate: &Gate, name: &str) -> &'c m
 pub fn entrance(gate: &Gate, name: &str) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
     let mut name = if name.is_empty() { "program" } else { name }.as_bytes().to_vec();
     name.truncate(NAME_LENGTH_MAX);
-    let filter = filter::program();
+    let filter = filter::program(gate.is_seeded);
     let gate = gate.clone();
     move || {
         let listener = seccomp::install(&filter)?;
-        fds::send(gate.0.as_fd(), &name, &[listener.as_fd()])
+        fds::send(gate.socket.as_fd(), &name, &[listener.as_fd()])
     }
 }

@@ -164,7 +164,7 @@ impl<'p> Insertion<'p> {
         const PR_SET_NO_NEW_PRIVS: u64 = 38;
         const HEADER: u64 = 16;
         self.call(libc::SYS_prctl, [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0])?;
-        let filter = filter::program();
+        let filter = filter::program(false);
         let steps = filter.iter().map(|step| {
             u64::from(step.code)
                 | u64::from(step.jt) << 16

@@ -150,6 +150,7 @@ fn start(socket: &OwnedFd, gate: &Gate) -> io::Result<Child> {
     let mut node = Command::new("/proc/self/exe");
     node.args(["node", "--socket", &socket_number.to_string()]);
     node.args(["--gate", &gate_number.to_string()]);
+    node.args(gate.is_seeded().then_some("--seeded"));
     fds::inherit(&mut node, socket.as_fd());
     fds::inherit(&mut node, gate.fd().as_fd());
     // SAFETY: one system call between fork and exec.

@@ -33,11 +33,10 @@ const EXEC_LONGEST: HostSpan = HostSpan::from_ns(1_000_000_000);
 
 /// The process of a node, from its start to its end, with a socket and a gate that the agent hands
 /// over.
-pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
+pub fn main(socket: OwnedFd, gate: Gate) -> ! {
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.
     signals::Signals::block(&signals::FOR_THE_PROGRAM);
     keep_from_programs();
-    let gate = Gate::from_fd(gate);
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-node");
     let make = match messages::receive(socket.as_fd()) {
