@@ -5,6 +5,10 @@
 //! them a kernel that has nothing to repeat answers at once or not at all, so what
 //! [`crate::owed`] shows is soon over, and a frame is in its TAP device when the call returns.
 //!
+//! Two decisions of TCP go by host time: how long to wait for more before a train of segments is sent
+//! (`tcp_tso_should_defer`), and how fast the window of a receiver grows. With these settings the one is not taken, and the window
+//! is from the beginning as large as it may become.
+//!
 //! Entries of ARP age in host time as well: five seconds after an old one was used the kernel asks again,
 //! whenever that is in virtual time. So they do not age.
 
@@ -16,6 +20,14 @@ const CONGESTION_CONTROL: &str = "reno";
 
 /// `/proc/sys/net` shows the network namespace of the thread that looks.
 const PATH: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+const FOLDER: &str = "/proc/sys/net/ipv4";
+
+/// The greatest divisor, so that no train is worth waiting for; and no growth of windows. tcp(7)
+const TCP: [(&str, &str); 2] = [("tcp_tso_win_divisor", "255"), ("tcp_moderate_rcvbuf", "0")];
+
+/// Least, first and greatest size of a receiver's buffer. tcp(7)
+const BUFFERS: &str = "tcp_rmem";
 
 /// When an entry of ARP is old, and how long after its use it is asked again: years. arp(7)
 const AGES: [(&str, &str); 2] =
@@ -39,17 +51,29 @@ pub fn avoid_timers_here(interface: Option<&str>) -> io::Result<()> {
     os::routes::acknowledge_at_once_here()
         .and_then(|()| interface.map_or(Ok(()), os::queueing::without_queue_here))
         .map_err(|error| io::Error::other(format!("{error:#}")))?;
+    for (name, value) in TCP {
+        set(name, value)?;
+    }
+    let buffers = fs::read_to_string(format!("{FOLDER}/{BUFFERS}")).unwrap_or_default();
+    if let [least, _, greatest] = buffers.split_whitespace().collect::<Vec<_>>()[..] {
+        set(BUFFERS, &format!("{least} {greatest} {greatest}"))?;
+    }
     for (name, value) in AGES {
         let Some(interface) = interface else { continue };
-        let path = format!("/proc/sys/net/ipv4/neigh/{interface}/{name}");
-        match fs::write(&path, value) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(io::Error::new(error.kind(), format!("cannot write {path}: {error}")));
-            }
-            _ => {}
-        }
+        set(&format!("neigh/{interface}/{name}"), value)?;
     }
     Ok(())
+}
+
+/// Sets what this kernel has.
+fn set(name: &str, value: &str) -> io::Result<()> {
+    let path = format!("{FOLDER}/{name}");
+    match fs::write(&path, value) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(error.kind(), format!("cannot write {path}: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -70,10 +94,16 @@ mod tests {
             let absent = avoid_timers_here(Some("eth1")).unwrap_err();
             assert!(absent.to_string().contains("eth1"), "{absent}");
             assert_eq!(fs::read_to_string(PATH).unwrap().trim(), CONGESTION_CONTROL);
+            let is_set = |name: &str| fs::read_to_string(format!("{FOLDER}/{name}")).unwrap();
             for (name, value) in AGES {
-                let path = format!("/proc/sys/net/ipv4/neigh/eth0/{name}");
-                assert!(fs::read_to_string(path).is_ok_and(|set| set.trim() == value), "{name}");
+                assert_eq!(is_set(&format!("neigh/eth0/{name}")).trim(), value, "{name}");
             }
+            for (name, value) in TCP {
+                assert_eq!(is_set(name).trim(), value, "{name}");
+            }
+            let buffers = is_set(BUFFERS);
+            let sizes: Vec<&str> = buffers.split_whitespace().collect();
+            assert_eq!(sizes[1], sizes[2], "{buffers}");
             match std::process::Command::new("ip").args(["link", "show", "eth0"]).output() {
                 Ok(output) => {
                     let text = String::from_utf8_lossy(&output.stdout);

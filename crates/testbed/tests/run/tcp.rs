@@ -1,6 +1,8 @@
 //! TCP of unmodified kernels where the clock jumps: what a kernel sends again by timers of its own comes after
 //! as much virtual time as it would without jumps.
 
+use std::process::Command;
+
 use crate::run::harness::Place;
 
 /// Numbers at the beginning of each line, and the word behind them.
@@ -43,6 +45,36 @@ links:
         assert!((840..longest_ms).contains(&took_ms), "{pace}: {sent:?}");
         assert_eq!(lines(&place, pace, "receive"), [(vec![2_000_000], "2000000".to_owned())]);
     }
+}
+
+/// To the last frame, as nothing is lost.
+#[test]
+fn streams_are_the_same_where_time_moves_by_jumps_alone() {
+    const SCENARIO: &str = "scenario: streams
+duration: 20 s
+settle: 0 s
+start: 2026-01-01T00:00:00Z
+pace: events
+nodes:
+  a:
+    address: 10.0.0.1/24
+    programs:
+      - {name: send, run: python3 tcp_send.py, on_exit: ignore}
+  b:
+    address: 10.0.0.2/24
+    programs:
+      - {name: receive, run: python3 tcp_receive.py, on_exit: ignore}
+links:
+  - {from: a, to: b, delay: 5 ms, rate: 20 Mbit/s, queue: 1000}
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
+    let run = || place.run(&[]).expect_one_of(&[0, 13]).folder().path().to_owned();
+    let runs = [run(), run(), run()];
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+    let compared = compare.arg("compare").args(&runs).output().unwrap();
+    let told = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert_eq!(compared.status.code(), Some(0), "{told}");
+    assert_eq!(told.matches("the same").count(), 2, "{told}");
 }
 
 #[test]
