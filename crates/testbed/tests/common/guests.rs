@@ -151,7 +151,7 @@ pub(crate) fn qcycle(arguments: &[&str]) -> Command {
 
 /// How time passes where a test does not say so: `QCYCLE_PACE`. Tests that compare what waits print with
 /// what time has passed on the host fail where it jumps.
-fn pace() -> Option<String> {
+pub(crate) fn pace() -> Option<String> {
     std::env::var("QCYCLE_PACE").ok()
 }
 

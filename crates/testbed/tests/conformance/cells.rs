@@ -147,21 +147,24 @@ pub(crate) fn all(languages: &[Language], place: Place) -> Vec<Cell> {
 }
 
 pub(crate) fn natively(cell: Cell) -> Outcomes {
-    made(cell, &cell.language.calls())
+    made(cell, &cell.language.calls()).expect("nothing is held natively")
 }
 
 /// Runs a cell in virtual time. What differs from the native outcomes is looked at twice more: a
 /// difference that does not come up each time is printed, and is no property of the call.
 pub(crate) fn virtually(cell: Cell, native: &Outcomes) -> Outcomes {
     const MORE: usize = 2;
-    let mut outcomes = made(cell, &cell.language.calls());
+    let Some(mut outcomes) = made(cell, &cell.language.calls()) else {
+        println!("not measured: {cell:?}: the clock jumped over all waits before it could be held");
+        return native.clone();
+    };
     for _ in 0..MORE {
         let differ = |key: &&(String, String)| outcomes[*key] != native[*key];
         let again: Vec<_> = outcomes.keys().filter(differ).cloned().collect();
         if again.is_empty() {
             break;
         }
-        for (key, outcome) in made(cell, &again) {
+        for (key, outcome) in made(cell, &again).into_iter().flatten() {
             if outcome == native[&key] {
                 println!("seldom: {cell:?}: {}, {}: {}", key.0, key.1, outcomes[&key]);
                 outcomes.insert(key, outcome);
@@ -172,17 +175,22 @@ pub(crate) fn virtually(cell: Cell, native: &Outcomes) -> Outcomes {
 }
 
 /// Makes calls in a cell. A run whose hold came so late that waits may have been over by then says
-/// nothing about holds, and is made again.
-fn made(cell: Cell, calls: &[(String, String)]) -> Outcomes {
+/// nothing about holds, and is made again. `None` if that is so each time where the clock jumps: then all wait
+/// for something to happen, and it comes late on a busy machine.
+fn made(cell: Cell, calls: &[(String, String)]) -> Option<Outcomes> {
     const TRIES: usize = 10;
     for _ in 0..TRIES {
         if let Some(outcomes) = attempt(cell, calls) {
             let missing = calls.iter().find(|call| !outcomes.contains_key(call));
             assert!(missing.is_none(), "{cell:?}: nothing came of {missing:?}");
-            return outcomes;
+            return Some(outcomes);
         }
     }
-    panic!("{cell:?}: the machine is too busy to hold a clock within {SPAN_NS} ns");
+    assert!(
+        guests::pace().is_some(),
+        "{cell:?}: the machine is too busy to hold a clock within {SPAN_NS} ns"
+    );
+    None
 }
 
 /// The shortest wait of the guests.
