@@ -253,7 +253,8 @@ impl WallAccount {
     /// time.
     pub fn untimed_s(&self) -> Option<f64> {
         let timed_ns = self.pace.kept_ns.ns().get(&Keeping::Program).copied().unwrap_or(0);
-        let computed_s: f64 = self.programs_cpu_s.values().sum();
+        // The sum of none would be -0.
+        let computed_s = self.programs_cpu_s.values().fold(0.0, |sum, each| sum + each);
         let untimed_s = (computed_s - timed_ns as f64 / 1e9).max(0.0);
         (self.pace.pace == Pace::Events).then_some(untimed_s)
     }

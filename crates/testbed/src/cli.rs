@@ -61,7 +61,7 @@ enum Command {
         pace: Pace,
         /// What programs get that is random follows from this with `--pace events`: getrandom(2) and
         /// `AT_RANDOM`; with another pace it is the kernel's.
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value = "0", value_parser = seed, allow_hyphen_values = true)]
         seed: u64,
         /// When programs are frozen together with their clocks: `off`, `strict`, or in holds longer
         /// than a time, such as `5 ms`.

@@ -156,10 +156,10 @@ fn attributes() -> Reply {
 }
 
 fn octets(random: &mut Random, size: u32) -> Vec<u8> {
-    let size = size as usize;
-    let mut octets: Vec<u8> =
-        (0..size.div_ceil(8)).flat_map(|_| random.number().to_ne_bytes()).collect();
-    octets.truncate(size);
+    let mut octets = vec![0; size as usize];
+    for piece in octets.chunks_mut(size_of::<u64>()) {
+        piece.copy_from_slice(&random.number().to_ne_bytes()[..piece.len()]);
+    }
     octets
 }
 
