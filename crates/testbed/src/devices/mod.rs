@@ -21,7 +21,7 @@ use vtime::VirtualTime;
 
 use plant::name::PointName;
 
-pub use mount::{mount_file_here, mount_here};
+pub use mount::{mount_here, open_fuse};
 pub use randomness::{Randomness, mount_random_here};
 pub use server::{SERVER_NAME, Server, ServerStats, serve};
 

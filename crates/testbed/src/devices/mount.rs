@@ -24,16 +24,20 @@ pub fn mount_here(target: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Mounts a file on `target`, which is one too or a device, and answers the device to pass to
-/// [`Randomness::serve`](super::Randomness::serve).
+/// [`Randomness::serve`](super::Randomness::serve): a file there.
 ///
 /// # Errors
 /// As [`mount_here`].
-pub fn mount_file_here(target: &Path) -> io::Result<OwnedFd> {
+pub(super) fn mount_file_here(target: &Path) -> io::Result<OwnedFd> {
     mount_as(c"random", libc::S_IFREG, target)
         .map_err(|error| explained(&error, &format!("mount a file on {}", target.display())))
 }
 
-fn mount_as(source: &CStr, kind: u32, target: &Path) -> io::Result<OwnedFd> {
+/// Opens the device of a new mount.
+///
+/// # Errors
+/// When this user may not, or the kernel has no FUSE.
+pub fn open_fuse() -> io::Result<OwnedFd> {
     // Reads answer at once: a request may be withdrawn between the moment it is announced and the
     // moment it is read.
     let device = OpenOptions::new()
@@ -42,7 +46,11 @@ fn mount_as(source: &CStr, kind: u32, target: &Path) -> io::Result<OwnedFd> {
         .custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK)
         .open("/dev/fuse")
         .map_err(|error| explained(&error, "open /dev/fuse (is the kernel module fuse loaded?)"))?;
-    let device = OwnedFd::from(device);
+    Ok(device.into())
+}
+
+fn mount_as(source: &CStr, kind: u32, target: &Path) -> io::Result<OwnedFd> {
+    let device = open_fuse()?;
     let (user, group) = user();
     let options = CString::new(format!(
         "fd={},rootmode={kind:o},user_id={user},group_id={group},allow_other,default_permissions",

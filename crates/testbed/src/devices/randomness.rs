@@ -27,7 +27,7 @@ const RANDOM: &str = "/dev/random";
 /// the FUSE device to pass to [`Randomness::serve`].
 ///
 /// # Errors
-/// As [`mount_file_here`](super::mount_file_here).
+/// As [`mount_here`](super::mount_here).
 pub fn mount_random_here() -> io::Result<OwnedFd> {
     let device = mount::mount_file_here(Path::new(URANDOM))?;
     mount_bind(URANDOM, RANDOM).map_err(|error| {

@@ -189,12 +189,14 @@ impl Agent {
             setup,
         };
         let (plan, pace) = (agent.setup.network.clone(), agent.setup.pace);
+        let random = agent.serves_randomness();
         for node in &agent.setup.nodes {
             let interface = plan
                 .nodes()
                 .find(|(name, ..)| *name == node.name)
                 .map(|(_, mac, address, prefix)| (mac, address, prefix));
-            let made = NodeHandle::new(&node.name, interface, !node.files.is_empty(), pace, &gate)
+            let served = [!node.files.is_empty(), random];
+            let made = NodeHandle::new(&node.name, interface, served, pace, &gate)
                 .with_context(|| format!("node `{}`", node.name))?;
             agent.nodes.insert(node.name.clone(), made);
         }
@@ -234,6 +236,18 @@ impl Agent {
             self.files.push((node.name.clone(), server));
         }
         Ok(())
+    }
+
+    /// Whether nodes get files of random numbers; says why not where the seed asks for them.
+    fn serves_randomness(&self) -> bool {
+        let fuse = self.domain.is_seeded().then(devices::open_fuse);
+        if let Some(Err(error)) = &fuse {
+            self.owner.warn(format!(
+                "what programs read from /dev/urandom and /dev/random does not follow from the seed ({error}); \
+                 run as root, or have the administrator run `chmod 0666 /dev/fuse`"
+            ));
+        }
+        matches!(fuse, Some(Ok(_)))
     }
 
     fn serve_randomness(&mut self) -> anyhow::Result<()> {

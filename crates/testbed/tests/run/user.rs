@@ -169,6 +169,31 @@ fn programs_alone_run_as_an_ordinary_user() {
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&made), NOBODY);
 }
 
+/// Which needs a device; without it the run says what does not follow from the seed.
+#[test]
+fn what_is_random_follows_from_the_seed_if_the_user_may_open_the_device() {
+    if !possible() {
+        return;
+    }
+    const RANDOM: &str = "scenario: random
+duration: 1 s
+pace: events
+nodes:
+  one:
+    programs:
+      - {name: read, run: od -An -N8 -tx1 /dev/urandom, on_exit: ignore}
+";
+    for (devices, follows) in [(Devices::Open, true), (Devices::Closed, false)] {
+        let place = Place::new(RANDOM);
+        let runs = [(); 2].map(|()| run_as_nobody(&place, devices, &[]).expect(0));
+        let read = runs.each_ref().map(|run| run.lines("read"));
+        assert_eq!(read[0] == read[1], follows, "{read:?}");
+        for run in &runs {
+            assert_eq!(run.out.contains("chmod 0666 /dev/fuse"), !follows, "{}", run.out);
+        }
+    }
+}
+
 #[test]
 fn a_device_that_the_user_may_not_open_is_named_with_the_fix() {
     if !possible() {
@@ -205,14 +230,16 @@ fn the_case_runs_as_an_ordinary_user() {
         return;
     }
     let Some(place) = Place::of_case("voltage-stability") else { return };
-    let options = ["--variant", "normal", "--duration", "4 s"];
-    let run = run_as_nobody(&place, Devices::Open, &options);
-    let run = run.expect_one_of(&[10, 11]);
-    let record = run.record();
-    assert_eq!(record.covered_ns, 4_000_000_000, "{:?}", record.ended);
-    assert!(run.folder().capture("sensor").unwrap().unwrap().frames.len() > 100);
-    assert!(record.wall.unwrap().reads.unwrap().count > 50);
-    assert!(run.log("controller").contains("the sensor answers"));
+    for pace in ["real", "events"] {
+        let options = ["--variant", "normal", "--duration", "4 s", "--pace", pace];
+        let run = run_as_nobody(&place, Devices::Open, &options);
+        let run = run.expect_one_of(&[10, 11]);
+        let record = run.record();
+        assert_eq!(record.covered_ns, 4_000_000_000, "{:?}", record.ended);
+        assert!(run.folder().capture("sensor").unwrap().unwrap().frames.len() > 100);
+        assert!(record.wall.unwrap().reads.unwrap().count > 50);
+        assert!(run.log("controller").contains("the sensor answers"));
+    }
 }
 
 /// In a user namespace that grants no further ones.

@@ -42,10 +42,12 @@ pub(in crate::nodes) struct Pipes {
 }
 
 impl NodeHandle {
+    /// A node, with the two that its agent serves if it is to have them: points at `/plant`, and what is
+    /// random.
     pub(in crate::nodes) fn new(
         name: &str,
         interface: Option<(MacAddress, std::net::Ipv4Addr, u8)>,
-        plant: bool,
+        [plant, random]: [bool; 2],
         pace: Pace,
         gate: &Gate,
     ) -> anyhow::Result<Self> {
@@ -54,7 +56,7 @@ impl NodeHandle {
         drop(theirs);
         let interface =
             interface.map(|(mac, address, prefix)| Interface { mac: mac.0, address, prefix });
-        let (avoids_timers, random) = (pace != Pace::Real, pace == Pace::Events);
+        let avoids_timers = pace != Pace::Real;
         let wanted = (interface.is_some(), plant, random);
         let make = Make { name: name.to_owned(), interface, plant, avoids_timers, random };
         let mut node = Self { socket, process, tap: None, plant: None, random: None };
