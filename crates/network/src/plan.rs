@@ -298,8 +298,8 @@ fn planned_links(
         let ends = [find(places, &link.from)?, find(places, &link.to)?];
         let names = [link.from.clone(), link.to.clone()];
         let Link { delay, rate_bps, queue, loss, .. } = *link;
-        let all = loss.per_million > 1_000_000;
-        if rate_bps == Some(0) || queue == 0 || delay < VirtualSpan::ZERO || all {
+        let loses_too_many = loss.per_million > 1_000_000;
+        if rate_bps == Some(0) || queue == 0 || delay < VirtualSpan::ZERO || loses_too_many {
             let [from, to] = names;
             return Err(PlanError::Impossible(from, to));
         }

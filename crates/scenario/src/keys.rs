@@ -283,8 +283,8 @@ pub(crate) static LINK: Table = Table {
             "loss",
             Share,
             Default("0"),
-            "share of the frames that is lost on the wire, in each direction, each frame for itself; which \
-             ones follows from `seed`",
+            "share of the frames that is lost on the wire, in whole millionths, in each direction, each frame \
+             for itself; which ones follows from `seed`",
         ),
     ],
 };

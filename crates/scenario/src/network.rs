@@ -103,7 +103,7 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
     let delay = mapping.parse("delay", units::time_not_negative);
     let rate = mapping.parse("rate", units::rate_bps);
     let queue = mapping.whole("queue");
-    let loss = mapping.parse("loss", units::share);
+    let loss = mapping.parse("loss", units::per_million);
     let from = end(mapping, "from", read);
     let to = end(mapping, "to", read);
     let (from, to) = (from?, to?);
@@ -124,7 +124,7 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
         rate_bps: rate.map(|rate| rate.value),
         queue: usize::try_from(queue?.value).expect("the table bounds it far below 32 bits"),
         // The seed comes when all is read.
-        loss: Loss { per_million: (loss?.value * 1e6).round() as u32, seed: 0 },
+        loss: Loss { per_million: loss?.value, seed: 0 },
     })
 }
 

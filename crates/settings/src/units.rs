@@ -294,6 +294,17 @@ pub fn share(text: &str) -> Result<f64, Fault> {
     Err(Fault::new(what, "write it as `0.001`"))
 }
 
+/// A share from 0 to less than 1, in millionths.
+pub fn per_million(text: &str) -> Result<u32, Fault> {
+    let share = share(text)?;
+    let millionths = (share * 1e6).round();
+    if millionths >= 1e6 || (millionths == 0.0 && share > 0.0) {
+        let what = format!("{} is no number of millionths", quoted(text));
+        return Err(Fault::new(what, "give 0, or a share from 0.000001 to 0.999999"));
+    }
+    Ok(millionths as u32)
+}
+
 /// A whole number from `min` to `max`, decimal or hexadecimal (`0x4000`).
 pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
     let hexadecimal = text.strip_prefix("0x");
