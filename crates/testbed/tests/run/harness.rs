@@ -26,6 +26,16 @@ const RUN_LONGEST: Duration = Duration::from_secs(120);
 /// A death is told within this time on an idle machine, and everything is gone.
 pub(crate) const DEATH_LONGEST: Duration = Duration::from_secs(5);
 
+/// Lets `qcycle compare` say that all these runs are the same.
+#[track_caller]
+pub(crate) fn are_the_same(folders: &[PathBuf]) {
+    let mut compare = Command::new(QCYCLE);
+    let compared = compare.arg("compare").args(folders).output().unwrap();
+    let told = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert_eq!(compared.status.code(), Some(0), "{told}");
+    assert_eq!(told.matches("the same").count(), folders.len() - 1, "{told}");
+}
+
 /// The scenarios of the project.
 pub(crate) fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -2,7 +2,6 @@
 //! verdict disturbed, and is no failure here; that the clock jumps over what a program waits for is one.
 
 use std::fs;
-use std::process::Command;
 
 use report_kit::outcome::Outcome;
 use results::RunRecord;
@@ -10,7 +9,7 @@ use runtime::domain::Pace;
 use serde_json::Value;
 
 use crate::common::machine::{Busy, alone};
-use crate::run::harness::Place;
+use crate::run::harness::{Place, are_the_same};
 
 /// What a run may end with, whatever the machine does meanwhile.
 const JUDGED: [i32; 4] = [0, 10, 11, 13];
@@ -86,11 +85,7 @@ fn two_runs_in_jumps_alone_are_the_same_however_busy_the_machine_is() {
             assert_eq!(wall.pace.skipped_ns, 8_000_000_000, "{:?}", wall.pace);
             assert!(wall.pace.overran.is_empty(), "{:?}", wall.pace);
         }
-        let mut compare = Command::new(env!("CARGO_BIN_EXE_qcycle"));
-        let compared = compare.arg("compare").args(&folders).output().unwrap();
-        let told = String::from_utf8_lossy(&compared.stdout).into_owned();
-        assert_eq!(compared.status.code(), Some(0), "{told}");
-        assert_eq!(told.matches("the same").count(), 2, "{told}");
+        are_the_same(&folders);
     }
 }
 

@@ -1,9 +1,8 @@
 //! TCP of unmodified kernels where the clock jumps: what a kernel sends again by timers of its own comes after
 //! as much virtual time as it would without jumps.
 
-use std::process::Command;
-
-use crate::run::harness::Place;
+use crate::common::machine::alone;
+use crate::run::harness::{Place, are_the_same};
 
 /// Numbers at the beginning of each line, and the word behind them.
 fn lines(place: &Place, pace: &str, program: &str) -> Vec<(Vec<u64>, String)> {
@@ -16,25 +15,32 @@ fn lines(place: &Place, pace: &str, program: &str) -> Vec<(Vec<u64>, String)> {
     run.lines(program).iter().map(split).collect()
 }
 
-/// At 20 Mbit/s, 2 MB take 0.84 s where nothing is lost.
-#[test]
-fn a_stream_that_loses_frames_arrives_whole_and_hardly_later() {
-    const SCENARIO: &str = "scenario: lossy
+/// 2 MB over a link that is as told; `None` where nodes cannot be made.
+fn transfer(link: &str) -> Option<Place> {
+    Place::for_root(&format!(
+        "scenario: transfer
 duration: 20 s
 settle: 0 s
+start: 2026-01-01T00:00:00Z
 nodes:
   a:
     address: 10.0.0.1/24
     programs:
-      - {name: send, run: python3 tcp_send.py, on_exit: ignore}
+      - {{name: send, run: python3 tcp_send.py, on_exit: ignore}}
   b:
     address: 10.0.0.2/24
     programs:
-      - {name: receive, run: python3 tcp_receive.py, on_exit: ignore}
+      - {{name: receive, run: python3 tcp_receive.py, on_exit: ignore}}
 links:
-  - {from: a, to: b, delay: 5 ms, rate: 20 Mbit/s, loss: 0.01}
-";
-    let Some(place) = Place::for_root(SCENARIO) else { return };
+  - {{from: a, to: b, delay: 5 ms, rate: 20 Mbit/s, {link}}}
+"
+    ))
+}
+
+/// At 20 Mbit/s, 2 MB take 0.84 s where nothing is lost.
+#[test]
+fn a_stream_that_loses_frames_arrives_whole_and_hardly_later() {
+    let Some(place) = transfer("loss: 0.01") else { return };
     for pace in ["skip", "events"] {
         let sent = lines(&place, pace, "send");
         let [(numbers, _)] = &sent[..] else { panic!("{pace}: {sent:?}") };
@@ -50,31 +56,11 @@ links:
 /// To the last frame, as nothing is lost.
 #[test]
 fn streams_are_the_same_where_time_moves_by_jumps_alone() {
-    const SCENARIO: &str = "scenario: streams
-duration: 20 s
-settle: 0 s
-start: 2026-01-01T00:00:00Z
-pace: events
-nodes:
-  a:
-    address: 10.0.0.1/24
-    programs:
-      - {name: send, run: python3 tcp_send.py, on_exit: ignore}
-  b:
-    address: 10.0.0.2/24
-    programs:
-      - {name: receive, run: python3 tcp_receive.py, on_exit: ignore}
-links:
-  - {from: a, to: b, delay: 5 ms, rate: 20 Mbit/s, queue: 1000}
-";
-    let Some(place) = Place::for_root(SCENARIO) else { return };
-    let run = || place.run(&[]).expect_one_of(&[0, 13]).folder().path().to_owned();
-    let runs = [run(), run(), run()];
-    let mut compare = Command::new(env!("CARGO_BIN_EXE_qcycle"));
-    let compared = compare.arg("compare").args(&runs).output().unwrap();
-    let told = String::from_utf8_lossy(&compared.stdout).into_owned();
-    assert_eq!(compared.status.code(), Some(0), "{told}");
-    assert_eq!(told.matches("the same").count(), 2, "{told}");
+    let Some(place) = transfer("queue: 1000") else { return };
+    alone();
+    let run =
+        |_| place.run(&["--pace", "events"]).expect_one_of(&[0, 13]).folder().path().to_owned();
+    are_the_same(&[(); 3].map(run));
 }
 
 #[test]
