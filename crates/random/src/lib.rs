@@ -1,5 +1,5 @@
-//! Seeded random numbers for simulations, statistics, tests and programs in a simulation: SplitMix64 (Steele et al. 2014), the
-//! same for a seed for ever. Nothing for keys.
+//! Seeded random numbers for simulations, statistics, tests and programs in a simulation: SplitMix64
+//! (Steele et al. 2014), the same for a seed for ever. Nothing for keys.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -123,12 +123,12 @@ impl OwnPage {
         self.random_streams.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Counts a look at a clock that stands, other than in a hold.
+    /// Counts a look at a clock that did not run at that moment, in a domain in which it stands.
     pub fn count_look(&self) {
         self.looks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often the program has looked at such a clock, as it says.
+    /// How often the program has looked at a clock so, as it says.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Relaxed)
     }

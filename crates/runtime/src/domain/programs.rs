@@ -210,9 +210,10 @@ impl Domain {
         programs.made += 1;
         let seed = match parent {
             Some(parent) => parent.state.lock().seeds.as_mut().map(|own| own.next(file)),
-            None => self.seed.map(|seed| {
-                next_seed(seed_named(seed, name), &mut programs.first, &format!("{name} {file}"))
-            }),
+            None => {
+                let file = format!("{name} {file}");
+                self.seed.map(|seed| next_seed(seed, &mut programs.first, &file))
+            }
         };
         let number = programs.made;
         let identity = Identity { domain: self.token, program: number };

@@ -54,6 +54,7 @@ pub(super) struct Threads {
     /// They are complete, and places of those that have ended were not taken from them yet.
     is_sweep_due: bool,
     untold: Untold,
+    /// In the order of their numbers.
     programs: Vec<Arc<Program>>,
     known: Vec<Known>,
     by_number: BTreeMap<(u64, u32), usize>,
@@ -120,7 +121,8 @@ impl Threads {
     pub(super) fn spent(&self) -> impl Iterator<Item = Spent> {
         self.known.iter().filter_map(|known| {
             let (program, _) = known.numbered?;
-            let looks = self.programs.iter().find(|one| one.number == program)?.looks();
+            let place = self.programs.binary_search_by_key(&program, |one| one.number).ok()?;
+            let looks = self.programs[place].looks();
             Some(Spent { thread: known.look.thread(), ran_ns: known.look.ran_ns()?, looks })
         })
     }
