@@ -23,8 +23,11 @@ impl Warden {
     pub(super) fn start(group: &Path) -> io::Result<Self> {
         let mut warden = Command::new("/proc/self/exe");
         warden.arg("warden").arg(group);
-        // Neither Ctrl-C nor the end of a terminal reaches it.
-        warden.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        warden.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Neither Ctrl-C, Ctrl-Z nor the end of a terminal reaches it. And it is begun by fork: in vfork(2) this
+        // process could not be stopped as long as one is that has not come to its exec.
+        // SAFETY: one system call between fork and exec.
+        unsafe { warden.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
         warden.spawn().map(Self)
     }
 
