@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::fs::{Mode, fchmod};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
@@ -101,7 +102,9 @@ impl Drop for Control {
 fn connect(path: &Path, within: Duration) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Send, Some(within))?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    let address = SocketAddrUnix::new(path)?;
+    // With a timeout, whoever was stopped and goes on is interrupted too (signal(7)).
+    retry_on_intr(|| rustix::net::connect(&socket, &address))?;
     Ok(socket.into())
 }
 
@@ -116,10 +119,13 @@ fn line(from: &UnixStream, octets_max: usize, within: Duration) -> io::Result<St
         }
         from.set_read_timeout(Some(left))?;
         let mut octet = [0];
-        if (&*from).read(&mut octet)? == 0 {
-            break;
+        match (&*from).read(&mut octet) {
+            Ok(0) => break,
+            Ok(_) => line.extend(octet),
+            // With a timeout, whoever was stopped and goes on is interrupted too (signal(7)).
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        line.extend(octet);
     }
     String::from_utf8(line.trim_ascii_end().into()).map_err(io::Error::other)
 }

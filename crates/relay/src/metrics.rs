@@ -30,7 +30,13 @@ fn answer(mut client: TcpStream, totals: &Totals) -> io::Result<()> {
     client.set_read_timeout(Some(CLIENT_MAX))?;
     client.set_write_timeout(Some(CLIENT_MAX))?;
     let mut request = [0; REQUEST_OCTETS];
-    let octets = client.read(&mut request)?;
+    let octets = loop {
+        match client.read(&mut request) {
+            // With a timeout, whoever was stopped and goes on is interrupted too (signal(7)).
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
     let is_known = request[..octets].starts_with(b"GET /metrics ");
     let (status, body) = match is_known {
         true => ("200 OK", text(totals)),

@@ -188,14 +188,10 @@ fn is_served(stream: &mut TcpStream) -> bool {
 
 /// Whether the other side closes a connection.
 fn is_closed(stream: &mut TcpStream) -> bool {
-    let mut octets = [0; 4096];
-    loop {
-        match stream.read(&mut octets) {
-            Ok(0) => return true,
-            Ok(_) => {}
-            Err(error) => return error.kind() == ErrorKind::ConnectionReset,
-        }
-    }
+    // Reads on after an interruption: with a timeout, whoever was stopped and goes on is
+    // interrupted too (signal(7)).
+    let end = stream.read_to_end(&mut Vec::new());
+    end.map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |_| true)
 }
 
 fn relay_alone() -> Option<Relay> {

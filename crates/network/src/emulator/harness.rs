@@ -64,6 +64,16 @@ pub(super) struct Testbed {
 
 pub(super) const PORT: u16 = 5000;
 
+/// Receives a datagram. With a timeout, whoever was stopped and goes on is interrupted (signal(7)).
+pub(super) fn receive(socket: &UdpSocket, octets: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.recv(octets) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            received => return received,
+        }
+    }
+}
+
 impl Testbed {
     /// Starts `plan` in `domain`; `None` without root.
     pub(super) fn start(plan: &Plan, domain: &Arc<Domain>) -> Option<Self> {
@@ -91,7 +101,7 @@ impl Testbed {
         let before = self.domain.now();
         self.sockets[0].send_to(b"ping", (address(1), PORT)).unwrap();
         let mut buffer = [0; 2048];
-        self.sockets[1].recv_from(&mut buffer).unwrap();
+        receive(&self.sockets[1], &mut buffer).unwrap();
         self.domain.now() - before
     }
 
@@ -104,7 +114,7 @@ impl Testbed {
         for _ in 0..100 {
             // A full queue may swallow the marker.
             self.sockets[0].send_to(b"marker", (address(1), PORT)).unwrap();
-            while let Ok(length) = socket.recv(&mut buffer) {
+            while let Ok(length) = receive(socket, &mut buffer) {
                 if &buffer[..length] == b"marker" {
                     return received;
                 }

@@ -87,7 +87,7 @@ fn a_frame_of_a_kernel_is_known_when_the_call_returns() {
         bob.set_nonblocking(false).unwrap();
         assert!(quiet.next_at.is_some() || is_there, "overlooked: {quiet:?}");
         if !is_there {
-            bob.recv(&mut buffer).unwrap();
+            receive(bob, &mut buffer).unwrap();
         }
     }
 }
