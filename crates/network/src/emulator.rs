@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use vtime::{HostTime, VirtualSpan, VirtualTime};
+use vtime::{HostTime, VirtualSpan, VirtualTime, Wakes};
 
 use super::Frame;
 use super::capture::{Heading, Recorder};
@@ -54,7 +54,8 @@ pub struct Emulator {
 
 /// Starts the network of `plan`: `taps` are the devices of its nodes by name, `zero` is scenario
 /// time zero in the domain's time, and `captures` the folder for `<node>.pcapng` and
-/// `<attacker>.pcapng`, if frames are to be kept.
+/// `<attacker>.pcapng`, if frames are to be kept. `wakes` says when nodes get what has arrived,
+/// by name, unless that is at once.
 ///
 /// # Errors
 /// When a node has no device, a capture cannot be made, or the kernel gives no thread.
@@ -64,9 +65,15 @@ pub fn start(
     domain: Arc<Domain>,
     zero: VirtualTime,
     captures: Option<&Path>,
+    wakes: &BTreeMap<String, Wakes>,
 ) -> io::Result<Emulator> {
     let (stopped, stop) = io::pipe()?;
-    let round = Round::new(plan, taps, domain, zero, captures, stopped)?;
+    let mut round = Round::new(plan, taps, domain, zero, captures, stopped)?;
+    for (station, name) in round.names.iter().enumerate() {
+        if let Some(&wakes) = wakes.get(name) {
+            round.fabric.set_wakes(station, wakes);
+        }
+    }
     let board = Arc::clone(&round.board);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
     Ok(Emulator { board, stop: Some(stop), thread: Some(thread) })

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use random::seed_for;
-use vtime::VirtualTime;
+use vtime::{VirtualTime, Wakes};
 
 use super::Frame;
 use super::attacker::Attacker;
@@ -32,7 +32,9 @@ pub struct Fabric {
     switches: Vec<SwitchAt>,
     changes: VecDeque<(VirtualTime, ChangeKind)>,
     schedule: Schedule,
-    arrived: Vec<Delivery>,
+    /// By when they are handed over, and in which order they have come.
+    arrived: BTreeMap<(VirtualTime, u64), Delivery>,
+    arrivals: u64,
     taps: Vec<Tap>,
 }
 
@@ -41,6 +43,7 @@ pub struct Fabric {
 pub struct Delivery {
     /// Index of the node among the stations of the plan.
     pub station: usize,
+    /// When it is handed over.
     pub at: VirtualTime,
     pub frame: Frame,
 }
@@ -62,6 +65,8 @@ struct Station {
     /// The direction of its link that leads away from it.
     out: Option<usize>,
     attacker: Option<Attacker>,
+    /// When what has arrived is handed over.
+    wakes: Wakes,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -93,6 +98,7 @@ impl Fabric {
         let stations = plan.stations.iter().map(|station| Station {
             out: None,
             attacker: (station.kind == StationKind::Attacker).then(|| Attacker::new(station.mac)),
+            wakes: Wakes::AT_ONCE,
         });
         let switches =
             plan.switches.iter().map(|name| SwitchAt { name: name.clone(), ..SwitchAt::default() });
@@ -105,7 +111,8 @@ impl Fabric {
             switches: switches.collect(),
             changes: changes.collect(),
             schedule: Schedule::default(),
-            arrived: Vec::new(),
+            arrived: BTreeMap::new(),
+            arrivals: 0,
             taps: Vec::new(),
         };
         for (link, planned) in plan.links.iter().enumerate() {
@@ -121,6 +128,11 @@ impl Fabric {
         fabric
     }
 
+    /// Says when a node is handed over what has arrived at its station.
+    pub fn set_wakes(&mut self, station: usize, wakes: Wakes) {
+        self.stations[station].wakes = wakes;
+    }
+
     /// A frame that a node sends at `now`. Time never goes back: an earlier `now` than the last
     /// counts as the last.
     pub fn receive(&mut self, station: usize, frame: Frame, now: VirtualTime) {
@@ -128,21 +140,22 @@ impl Fabric {
         self.send(station, frame);
     }
 
-    /// What has arrived at nodes by `now` since the last call, in order of arrival.
+    /// What is to be handed over to nodes by `now` and was not yet, in order of time, then of arrival.
     pub fn poll(&mut self, now: VirtualTime) -> Vec<Delivery> {
         self.advance(now);
-        std::mem::take(&mut self.arrived)
+        let later = self.arrived.split_off(&(now, u64::MAX));
+        std::mem::replace(&mut self.arrived, later).into_values().collect()
     }
 
     /// Frames that have not been polled, on all links.
     pub fn under_way(&self) -> impl Iterator<Item = &Frame> {
-        let arrived = self.arrived.iter().map(|delivery| &delivery.frame);
+        let arrived = self.arrived.values().map(|delivery| &delivery.frame);
         self.directions.iter().flat_map(Direction::under_way).chain(arrived)
     }
 
-    /// When there is something to do; at once if deliveries wait to be polled.
+    /// When there is something to do; that may have passed where deliveries wait to be polled.
     pub fn next_at(&self) -> Option<VirtualTime> {
-        let waiting = self.arrived.first().map(|delivery| delivery.at);
+        let waiting = self.arrived.first_key_value().map(|(_, delivery)| delivery.at);
         waiting.into_iter().chain(self.schedule.first().map(|(at, _)| at)).min()
     }
 
@@ -236,13 +249,15 @@ impl Fabric {
     }
 
     fn reach(&mut self, station: usize, frame: Frame) {
-        let at = self.now;
+        let when = self.now;
         let Some(attacker) = &mut self.stations[station].attacker else {
-            self.arrived.push(Delivery { station, at, frame });
+            let at = self.stations[station].wakes.at(when);
+            self.arrivals += 1;
+            self.arrived.insert((at, self.arrivals), Delivery { station, at, frame });
             return;
         };
         let answer = attacker.receive(&frame);
-        self.taps.push(Tap { station, is_inbound: true, when: at, frame });
+        self.taps.push(Tap { station, is_inbound: true, when, frame });
         if let Some(answer) = answer {
             self.send(station, answer);
         }
@@ -266,7 +281,7 @@ impl Fabric {
     }
 
     fn send(&mut self, station: usize, frame: Frame) {
-        let Station { out, attacker } = &self.stations[station];
+        let Station { out, attacker, .. } = &self.stations[station];
         let out = *out;
         if attacker.is_some() {
             let frame = Frame::clone(&frame);

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::disturbance::Disturbance;
 use super::doubt::{Loss, PlantRecord};
 use super::verdict::Verdict;
+use report_kit::figure::figure;
 use report_kit::machine::{Machine, Versions};
 use runtime::domain::{Keeping, Pace, PaceStatus, Stalls};
 use runtime::intervention::Intervention;
-use scenario::model::{Node, Requirement, Scenario};
+use scenario::model::{Node, Order, Requirement, Scenario};
 
 /// Version of the format; raised when old readers would misread a new file.
 pub const FORMAT: u32 = 1;
@@ -86,6 +87,13 @@ pub struct ScenarioRecord {
     /// How time was to pass.
     #[serde(default)]
     pub pace: Pace,
+    /// Which nodes were to run at the same instant, with [`Pace::Events`].
+    #[serde(default)]
+    pub order: Order,
+    /// Virtual time that nodes were to compute at each wake-up, in nanoseconds, with [`Pace::Events`]; of
+    /// those that were to compute at all.
+    #[serde(default)]
+    pub per_wakeup_ns: BTreeMap<String, i64>,
     /// Virtual time before zero.
     pub settle_ns: i64,
     /// Planned virtual length from zero.
@@ -336,6 +344,12 @@ impl RunRecord {
     }
 }
 
+/// Name of a node that computes at each wake-up, and for how long.
+fn per_wakeup_ns(node: &Node) -> Option<(String, i64)> {
+    let ns = node.per_wakeup.as_ns();
+    (ns > 0).then(|| (node.name.clone(), ns))
+}
+
 impl ScenarioRecord {
     /// What results need of a scenario. `text` is the text of its file; `events` are described
     /// in words by the caller, who knows which of them came to pass.
@@ -350,11 +364,28 @@ impl ScenarioRecord {
             seed: scenario.seed,
             tdf: scenario.tdf.millionths() as f64 / 1e6,
             pace: scenario.pace,
+            order: scenario.order,
+            per_wakeup_ns: scenario.nodes.iter().filter_map(per_wakeup_ns).collect(),
             settle_ns: scenario.settle.as_ns(),
             duration_ns: scenario.duration.as_ns(),
             nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),
             events,
             requirements: scenario.requirements.clone(),
         }
+    }
+
+    /// How time was to pass, in words.
+    pub(crate) fn pace_words(&self) -> String {
+        let mut words = self.pace.to_string();
+        if self.pace == Pace::Events {
+            if self.order == Order::OneNodeAtATime {
+                words += ", one node at a time";
+            }
+            for (node, ns) in &self.per_wakeup_ns {
+                let us = figure(*ns as f64 / 1e3);
+                words += &format!(", {node} computes {us} us at each wake-up");
+            }
+        }
+        words
     }
 }

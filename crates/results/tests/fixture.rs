@@ -2,6 +2,7 @@
 //! controller follows the wind, in the other it hears nothing from 22.5 s on and the storage
 //! keeps its last set-point.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -13,7 +14,7 @@ use results::output::{Channel, OutputLine};
 use results::record::*;
 use results::{RunFolder, RunRecord, exit, table};
 use runtime::domain::{Keeping, Kept, Pace, PaceStatus, Stalls};
-use scenario::model::{Disturbed, End, Measure, MeasureKind, Requirement, Window};
+use scenario::model::{Disturbed, End, Measure, MeasureKind, Order, Requirement, Window};
 use vtime::VirtualSpan;
 
 pub(crate) const POINTS: [&str; 6] = [
@@ -81,6 +82,8 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         seed: 42,
         tdf: 1.0,
         pace: Pace::Skip,
+        order: Order::default(),
+        per_wakeup_ns: BTreeMap::new(),
         settle_ns: 2000 * MS,
         duration_ns: END_MS * MS,
         nodes: [("sensor".to_owned(), address(1)), ("controller".to_owned(), address(2))].into(),

@@ -64,6 +64,15 @@ pub(crate) static SCENARIO: Table = Table {
              so that it comes in time; `late` jumps, and it is late by that",
         ),
         key(
+            "order",
+            Choice(&["together", "one-node-at-a-time"]),
+            Default("together"),
+            "with `pace: events`, which nodes run at the same instant: `together`, all whose time has come; \
+             `one-node-at-a-time`, none, so that no node is faster than another one by chance: each has \
+             nanoseconds of its own at which its programs wake, the first node 10, 20, 30 and so on, the \
+             next 11, 21, 31",
+        ),
+        key(
             "freeze",
             Freeze,
             Default("1 ms"),
@@ -198,6 +207,13 @@ pub(crate) static NODE: Table = Table {
             "IPv4 address and prefix length of its interface `eth0`; required if the node is \
              linked, in the same subnet as all other nodes",
         ),
+        key(
+            "compute",
+            Of(&COMPUTE),
+            Optional,
+            "virtual time that its programs take to compute, with `pace: events`; without it they take \
+             none there",
+        ),
         key("files", List(&Of(&POINT_FILE)), Optional, "points that its programs see as files"),
         key(
             "programs",
@@ -206,6 +222,18 @@ pub(crate) static NODE: Table = Table {
             "programs on this node; they start in this order",
         ),
     ],
+};
+
+pub(crate) static COMPUTE: Table = Table {
+    what: "what computing takes",
+    name: "compute",
+    keys: &[key(
+        "per_wakeup",
+        Time,
+        Required,
+        "for each wake-up by a time, a frame or a point with a latency: the programs wake later by so \
+         much, so that all that they do then is later too, what they send and their next waits",
+    )],
 };
 
 pub(crate) static POINT_FILE: Table = Table {

@@ -40,6 +40,8 @@ pub struct Scenario {
     pub pace: Pace,
     /// What happens while a kernel may be about to send something.
     pub kernel_timers: KernelTimers,
+    /// Which nodes may run at the same instant, with [`Pace::Events`].
+    pub order: Order,
     /// When programs are frozen while the clock is stopped.
     pub freeze: Freeze,
     /// How long a processor of the host may be silent before the clock is stopped; for ever if
@@ -78,6 +80,17 @@ pub struct Mention {
     pub value: Option<(f64, Spot)>,
 }
 
+/// Which nodes may run at the same instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// All whose time has come.
+    #[default]
+    Together,
+    /// Each has instants of its own, nanoseconds later than those before it in the scenario.
+    OneNodeAtATime,
+}
+
 /// A place where programs run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
@@ -85,6 +98,9 @@ pub struct Node {
     /// Address and prefix length of its interface `eth0`, if it is linked.
     pub address: Option<(Ipv4Addr, u8)>,
     pub files: Vec<PointFile>,
+    /// Virtual time that it computes whenever it wakes, with [`Pace::Events`].
+    #[serde(with = "span_ns")]
+    pub per_wakeup: VirtualSpan,
     /// Programs, in the order in which they start.
     pub programs: Vec<Program>,
 }

@@ -11,6 +11,7 @@ use settings::cursor::{Cursor, Mapping, Placed};
 use settings::problems::{Fault, quoted};
 use settings::table::Shape;
 use settings::{names, units, words};
+use vtime::VirtualSpan;
 
 /// Prefix lengths that leave room for two hosts besides network and broadcast address.
 const PREFIX_LENGTHS: std::ops::RangeInclusive<u8> = 1..=30;
@@ -36,8 +37,13 @@ pub(super) fn read<'a>(scenario: &Mapping<'a>, places: &Places) -> Vec<Read<'a>>
 fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) -> Read<'a> {
     name.place.clone().parse(name.value, names::on_network);
     let name = Placed { value: name.value.to_owned(), place: name.place.clone() };
-    let node =
-        Node { name: name.value.clone(), address: None, files: Vec::new(), programs: Vec::new() };
+    let node = Node {
+        name: name.value.clone(),
+        address: None,
+        per_wakeup: VirtualSpan::ZERO,
+        files: Vec::new(),
+        programs: Vec::new(),
+    };
     let mut read = Read {
         node,
         name,
@@ -51,6 +57,9 @@ fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) 
         read.has_address = mapping.has("address");
         read.address = mapping.parse("address", address);
         read.node.address = read.address.as_ref().map(|address| address.value);
+        let compute = mapping.mapping("compute");
+        let per_wakeup = compute.and_then(|it| it.parse("per_wakeup", units::time_not_negative));
+        read.node.per_wakeup = per_wakeup.map_or(VirtualSpan::ZERO, |span| span.value);
         read_files(&mapping, &mut read);
         read_programs(&mapping, places, &mut read);
     }

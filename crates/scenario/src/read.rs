@@ -14,7 +14,7 @@ use vtime::{Tdf, VirtualSpan};
 
 use super::check::World;
 use super::files::Places;
-use super::model::{Event, Happening, Mention, Node, Requirement, Scenario, Unchecked};
+use super::model::{Event, Happening, Mention, Node, Order, Requirement, Scenario, Unchecked};
 use super::{check, events, instant, network, nodes, plant, requirements};
 use crate::keys::{SCENARIO, TOP};
 use ::network::plan::{self, Host, Link, Loss, Plan, PlanError};
@@ -133,6 +133,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     let tdf = top.parse("tdf", units::factor);
     let pace = top.parse("pace", spoken);
     let kernel_timers = top.parse("kernel_timers", spoken);
+    let one_by_one = top.choice("order").is_some_and(|word| word.value == "one-node-at-a-time");
     let freeze = top.parse("freeze", spoken);
     let stall_guard = top.parse("stall_guard", units::time_of_guard);
     let start = top.parse("start", instant::realtime_ns);
@@ -188,6 +189,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
         tdf: options.tdf.unwrap_or(tdf?.value),
         pace: options.pace.unwrap_or(pace?.value),
         kernel_timers: kernel_timers?.value,
+        order: if one_by_one { Order::OneNodeAtATime } else { Order::Together },
         freeze: freeze?.value,
         stall_guard: stall_guard.map(|guard| guard.value),
         realtime_ns: start.map(|start| start.value),

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::told::Statistic;
 use crate::keys::{
-    EVENTS, FLOW, LINK, MEASURES, NODE, PLANT, POINT_FILE, PORT_FLOW, PROFILE, PROGRAM, RECORD,
-    REQUIREMENT, SCENARIO, VARIANT,
+    COMPUTE, EVENTS, FLOW, LINK, MEASURES, NODE, PLANT, POINT_FILE, PORT_FLOW, PROFILE, PROGRAM,
+    RECORD, REQUIREMENT, SCENARIO, VARIANT,
 };
 use serde_json::Value;
 use settings::reference::{write_forms, write_table};
@@ -59,6 +59,7 @@ seed: 7
 tdf: 0.5
 pace: skip
 kernel_timers: late
+order: one-node-at-a-time
 freeze: 5 ms
 stall_guard: 1 ms
 capture: all
@@ -102,6 +103,7 @@ nodes:
       - {name: sensor, run: sh sensor.sh --port 5020}
   controller:
     address: 10.0.0.1/24
+    compute: {per_wakeup: 50 us}
     files:
       - {point: storage.es.kW, access: write}
     programs:
@@ -112,6 +114,7 @@ nodes:
 ",
         tables: &[
             ("", Shape::Of(&NODE)),
+            ("nodes.*.compute", Shape::Of(&COMPUTE)),
             ("nodes.*.files", Shape::Of(&POINT_FILE)),
             ("nodes.*.programs", Shape::Of(&PROGRAM)),
         ],

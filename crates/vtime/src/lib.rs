@@ -23,6 +23,7 @@
 //! - [`late`]: how late something happened
 //! - [`timer_call`]: what the image asks the agent about timers, in registers
 //! - [`waits`]: what threads of a program wait for, told to the owner of a clock that jumps
+//! - [`wakes`]: when what is due reaches a node, where no time passes while programs run
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
 
@@ -41,6 +42,7 @@ pub mod resumed;
 pub mod time;
 pub mod timer_call;
 pub mod waits;
+pub mod wakes;
 
 pub use clock::VirtualClock;
 pub use history::History;
@@ -48,3 +50,4 @@ pub use own_page::OwnPage;
 pub use page::ClockPage;
 pub use rate::Tdf;
 pub use time::{HostSpan, HostTime, ProgramSpan, ProgramTime, VirtualSpan, VirtualTime};
+pub use wakes::Wakes;

@@ -92,7 +92,8 @@ impl Testbed {
         let captures = Captures(tempfile::tempdir().unwrap());
         let zero = domain.now();
         let emulator =
-            start(plan, taps, Arc::clone(domain), zero, Some(captures.0.path())).unwrap();
+            start(plan, taps, Arc::clone(domain), zero, Some(captures.0.path()), &BTreeMap::new())
+                .unwrap();
         Some(Self { domain: Arc::clone(domain), emulator, sockets, zero, captures })
     }
 

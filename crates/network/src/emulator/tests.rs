@@ -271,6 +271,7 @@ fn a_device_that_goes_away_is_reported_and_the_network_goes_on() {
         Arc::clone(&domain),
         domain.now(),
         Some(folder.path()),
+        &BTreeMap::new(),
     );
     (&alices).write_all(&[0xff; 60]).unwrap();
     domain.wait_until(domain.now() + ms(500)).unwrap();
@@ -285,7 +286,14 @@ fn a_plan_without_its_devices_is_refused() {
     let domain = Domain::new(Start::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let plan = two_nodes(|link| link);
-    let error = start(&plan, BTreeMap::new(), domain, VirtualTime::ZERO, Some(folder.path()));
+    let error = start(
+        &plan,
+        BTreeMap::new(),
+        domain,
+        VirtualTime::ZERO,
+        Some(folder.path()),
+        &BTreeMap::new(),
+    );
     assert!(error.unwrap_err().to_string().contains("`alice`"));
 }
 

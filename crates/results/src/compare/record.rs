@@ -113,7 +113,7 @@ pub(super) fn made_of([one, other]: [&RunRecord; 2]) -> Vec<String> {
     let both = [one, other];
     compare("seed", both.map(|run| run.scenario.seed.to_string()));
     compare("tdf", both.map(|run| figure(run.scenario.tdf)));
-    compare("pace", both.map(|run| run.scenario.pace.to_string()));
+    compare("pace", both.map(|run| run.scenario.pace_words()));
     compare("time of day at zero", both.map(|run| utc(run.realtime_zero_ns)));
     compare("qcycle", both.map(|run| qcycle(&run.versions)));
     compare("processor", both.map(|run| run.machine.cpu_model.clone()));

@@ -348,7 +348,7 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Files it was made of", inputs(record)),
         ("Seed", scenario.seed.to_string()),
         ("Time dilation factor", format!("{}{}", figure(scenario.tdf), changed(run))),
-        ("Pace", scenario.pace.to_string()),
+        ("Pace", scenario.pace_words()),
         ("Settling before zero", format!("{} s", seconds(scenario.settle_ns))),
         ("Reached / planned", format!("{reached} s / {} s", seconds(scenario.duration_ns))),
         ("Ended", record.ended.how.words().to_owned()),

@@ -357,7 +357,7 @@ impl Domain {
             let deadlines = waits.present().iter().filter(|wait| wait.thread() != 0);
             // Its time goes forward with that of the domain, so the order is the same.
             let deadline = deadlines.filter_map(Wait::awaits).map(|(deadline, _)| deadline).min();
-            let until = deadline.and_then(|deadline| program.own_clock().reaches(deadline));
+            let until = deadline.and_then(|deadline| program.reaches(deadline));
             first = [first, until].into_iter().flatten().min();
         }
         (first, untold)
@@ -367,13 +367,13 @@ impl Domain {
     pub fn overdue(programs: &[Arc<Program>], now: VirtualTime) -> Vec<Waiter> {
         let mut waiters = Vec::new();
         for program in programs {
-            let mut clock = None;
+            let (mut clock, reached) = (None, program.wakes.reached(now));
             for (place, wait) in program.waits().present().iter().enumerate() {
                 let thread = wait.thread();
                 if let (1.., Some((deadline, how))) = (thread, wait.awaits())
                     && let Some(until) =
                         clock.get_or_insert_with(|| program.own_clock()).reaches(deadline)
-                    && until <= now
+                    && until <= reached
                 {
                     let program = Arc::clone(program);
                     waiters.push(Waiter { program, place, thread, how });

@@ -521,6 +521,13 @@ impl Watch {
     }
 }
 
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Nobody waits any more, though the domain forgets it with its next change only.
+        self.is_for(None);
+    }
+}
+
 pub use page::{poll_until, readable};
 
 /// When to look for a clock that would be somewhere at `host`, but may go to `limit` only.

@@ -17,7 +17,7 @@ use vtime::late::Lateness;
 use vtime::own::{Moment, OwnClock};
 use vtime::own_page::Identity;
 use vtime::waits::Waits;
-use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock, VirtualTime};
+use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock, VirtualTime, Wakes};
 
 use super::page::{self, Mapped, Shared, Writers, host_now};
 use super::{Changed, Domain, look_again, relax, settled_host_now};
@@ -37,6 +37,8 @@ pub struct Program {
     pub name: String,
     /// The process that called exec.
     pub process: i32,
+    /// When what it waits for reaches it.
+    pub(super) wakes: Wakes,
     page: Mapped<OwnPage>,
     memory: Memory,
     state: Mutex<State>,
@@ -108,6 +110,8 @@ pub(super) struct Programs {
     by_memory: BTreeMap<Memory, u64>,
     /// Of those that no other program has begun, by the name and the file.
     first: Ordinals,
+    /// Of those, by the name, unless that is at once.
+    wakes: BTreeMap<String, Wakes>,
     /// How many were left by the last sweep.
     swept: usize,
     gone: Counters,
@@ -156,6 +160,11 @@ impl Program {
     /// What its threads wait for, as they say.
     pub(super) fn waits(&self) -> &Waits {
         self.page.waits()
+    }
+
+    /// The time of the domain at which what is due at a time of its own reaches it.
+    pub(super) fn reaches(&self, due: ProgramTime) -> Option<VirtualTime> {
+        self.own_clock().reaches(due).map(|due| self.wakes.at(due))
     }
 
     /// How its time runs.
@@ -208,6 +217,8 @@ impl Domain {
             parent.as_ref().map_or(OwnClock::Domain, |parent| parent.state.lock().clock.clone());
         let mut programs = self.programs.lock();
         programs.made += 1;
+        let wakes = parent.as_ref().map(|parent| parent.wakes);
+        let wakes = wakes.or_else(|| programs.wakes.get(name).copied()).unwrap_or(Wakes::AT_ONCE);
         let seed = match parent {
             Some(parent) => parent.state.lock().seeds.as_mut().map(|own| own.next(file)),
             None => {
@@ -228,10 +239,16 @@ impl Domain {
         let seeds = seed.map(|seed| Seeds { seed, children: Ordinals::new(), opened: 0 });
         let state = State { clock, published, paused_before, paused, missed: None, seeds };
         let (name, state) = (name.to_owned(), Mutex::new(state));
-        let program = Arc::new(Program { number, name, process, page, memory, state });
+        let program = Arc::new(Program { number, name, process, wakes, page, memory, state });
         programs.present.insert(number, Arc::clone(&program));
         programs.by_memory.insert(memory, number);
         Ok((program, descriptor))
+    }
+
+    /// Says when what they wait for reaches programs that begin from now on, by the names under which they are
+    /// started, and those that these start.
+    pub fn set_wakes(&self, wakes: BTreeMap<String, Wakes>) {
+        self.programs.lock().wakes = wakes;
     }
 
     /// The programs that are not known to be gone.
@@ -328,9 +345,23 @@ impl Domain {
         program.state.lock().clock.at(now).0
     }
 
-    /// The host time at which the program with this number reaches `when` if nothing changes.
+    /// The time of the program with this number of which all that was due has reached it.
+    pub fn reached_by(&self, number: u64) -> ProgramTime {
+        match self.program(number) {
+            Some(program) if program.wakes != Wakes::AT_ONCE => {
+                let (host, domain) = (host_now(), (program.wakes.reached(self.now()), 0));
+                program.own_clock().at(Moment { host, domain }).0
+            }
+            _ => self.now_of(number),
+        }
+    }
+
+    /// The host time at which what is due at `when` reaches the program with this number if nothing changes.
     pub fn host_time_of_program(&self, number: u64, when: ProgramTime) -> Option<HostTime> {
         let program = self.program(number);
+        if program.as_ref().is_some_and(|one| one.wakes != Wakes::AT_ONCE && !one.is_free()) {
+            return self.host_time_of(self.virtual_time_of_program(number, when)?);
+        }
         // Held meanwhile, so that both lines are those of one moment.
         let held = self.state.lock();
         let clock = self.page.snapshot(relax);
@@ -342,11 +373,11 @@ impl Domain {
         snapshot.reaches(when).map(|host| look_again(host, snapshot.clock.limit))
     }
 
-    /// The virtual time of the domain at which the program with this number reaches `when`; `None`
-    /// if it was detached.
+    /// The virtual time of the domain at which what is due at `when` reaches the program with this number;
+    /// `None` if it was detached.
     pub fn virtual_time_of_program(&self, number: u64, when: ProgramTime) -> Option<VirtualTime> {
         match self.program(number) {
-            Some(program) => program.own_clock().reaches(when),
+            Some(program) => program.reaches(when),
             None => Some(when.of_domain()),
         }
     }

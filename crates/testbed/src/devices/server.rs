@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use vtime::{VirtualSpan, VirtualTime};
+use vtime::{VirtualSpan, VirtualTime, Wakes};
 
 use super::device::{Device, Next};
 use super::folder::{Answer, Folder, Sample};
@@ -51,12 +51,14 @@ pub const SERVER_NAME: &str = "plant-files";
 const WARNINGS_MAX: usize = 100;
 
 /// Serves `files` on a mounted FUSE device (see [`mount_here`](super::mount_here)) in a thread
-/// of its own. Dropping the answer ends it, after which programs see the folder disconnected.
+/// of its own, in which replies with a latency come as `wakes` says. Dropping the answer ends it, after
+/// which programs see the folder disconnected.
 pub fn serve(
     fd: OwnedFd,
     files: Vec<PointFile>,
     domain: Arc<Domain>,
     points: Arc<dyn PointStore>,
+    wakes: Wakes,
 ) -> io::Result<Server> {
     let (stopped, stop) = io::pipe()?;
     let stats: Arc<Mutex<ServerStats>> = Arc::default();
@@ -69,6 +71,7 @@ pub fn serve(
             waits: Waits::of_this_thread(Arc::clone(&domain)),
             domain,
             points,
+            wakes,
             watch,
             waiting: Vec::new(),
             stats: stats_of_work,
@@ -105,6 +108,7 @@ struct Work {
     folder: Folder,
     domain: Arc<Domain>,
     points: Arc<dyn PointStore>,
+    wakes: Wakes,
     watch: Watch,
     waiting: Vec<Waiting>,
     waits: Waits,
@@ -192,7 +196,8 @@ impl Work {
             Err(reason) => self.refused(sample.file, &reason),
         };
         if latency > VirtualSpan::ZERO {
-            self.waiting.push(Waiting { due: hold.at() + latency, unique, reply });
+            let due = self.wakes.at(hold.at() + latency);
+            self.waiting.push(Waiting { due, unique, reply });
             self.release(hold);
             return Ok(());
         }

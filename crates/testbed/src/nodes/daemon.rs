@@ -9,21 +9,23 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use parking_lot::{Condvar, Mutex};
 use random::seed_named;
 use rustix::time::{ClockId, clock_gettime};
-use vtime::{HostSpan, Tdf, VirtualTime};
+use scenario::model::Order;
+use vtime::{HostSpan, Tdf, VirtualTime, Wakes};
 
 use super::node::{FromNode, NodeHandle};
-use super::orders::{Exited, FinalReport, Order, Report, Setup};
+use super::orders::{self, Exited, FinalReport, Report, Setup};
 use super::outlook;
-use super::output;
 use super::owner::{self, Owner};
 use super::points::Points;
+use super::starter::{NodeToStart, Outputs, Starter};
+use super::wakes;
 use super::watch::{self, Watch};
 use crate::devices::{self, Randomness, Server};
 use network::emulator::{self, Emulator};
@@ -54,7 +56,7 @@ pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
     let Ok(owner) = Owner::new(&stream, outputs) else { return 1 };
     let owner = Arc::new(owner);
     let mut orders = owner::orders(stream);
-    let Some(Order::Prepare(setup)) = orders.next() else { return 1 };
+    let Some(orders::Order::Prepare(setup)) = orders.next() else { return 1 };
     let mut agent = match Agent::prepare(*setup, &owner) {
         Ok(agent) => agent,
         Err(error) => {
@@ -64,20 +66,22 @@ pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
     };
     for order in orders {
         match order {
-            Order::Begin => {
+            orders::Order::Begin => {
                 if let Err(error) = agent.begin() {
                     owner.report(&Report::Failed { reason: format!("{error:#}") });
                     return 1;
                 }
             }
-            Order::Answer { ask, outcome } => agent.points.answer(ask, outcome),
-            Order::Status => owner.report(&Report::Status(agent.control.status())),
-            Order::End => {
+            orders::Order::Answer { ask, outcome } => agent.points.answer(ask, outcome),
+            orders::Order::Status => owner.report(&Report::Status(agent.control.status())),
+            orders::Order::End => {
                 let ended = agent.end();
                 owner.report(&Report::Ended(Box::new(ended)));
                 return 0;
             }
-            Order::Prepare(_) => owner.warn("received a second order to prepare".to_owned()),
+            orders::Order::Prepare(_) => {
+                owner.warn("received a second order to prepare".to_owned());
+            }
         }
     }
     // The runner is gone.
@@ -97,10 +101,11 @@ struct Agent {
     files: Vec<(String, Server)>,
     random: Vec<Randomness>,
     programs: Arc<Programs>,
-    outputs: Vec<(String, JoinHandle<()>)>,
+    outputs: Outputs,
     guard: Option<Guard>,
     jumper: Option<Jumper>,
     watch: Option<Watch>,
+    wakes: BTreeMap<String, Wakes>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
     _follower: Follower,
@@ -155,6 +160,8 @@ impl Agent {
             owner.warn(warning);
         }
         domain.grant(zero + setup.duration);
+        let wakes = wakes::of_nodes(&setup);
+        domain.set_wakes(wakes::of_programs(&setup, &wakes));
         let wanted = FreezeConfig { freeze: setup.freeze, method: None };
         let freezer = Freezer::start(wanted).context("cannot freeze programs")?;
         domain.set_backstop(freezer.clone());
@@ -180,10 +187,11 @@ impl Agent {
             files: Vec::new(),
             random: Vec::new(),
             programs: Arc::default(),
-            outputs: Vec::new(),
+            outputs: Outputs::default(),
             guard: None,
             jumper: None,
             watch: None,
+            wakes,
             _registration: registration,
             _follower: follower,
             setup,
@@ -230,8 +238,8 @@ impl Agent {
             let handle = self.nodes.get_mut(&node.name).expect("all nodes are made");
             let Some(device) = handle.plant.take() else { continue };
             let store = Arc::clone(&self.points) as Arc<dyn devices::PointStore>;
-            let domain = Arc::clone(&self.domain);
-            let server = devices::serve(device, node.files.clone(), domain, store)
+            let (domain, wakes) = (Arc::clone(&self.domain), self.wakes[&node.name]);
+            let server = devices::serve(device, node.files.clone(), domain, store, wakes)
                 .with_context(|| format!("cannot serve the points of node `{}`", node.name))?;
             self.files.push((node.name.clone(), server));
         }
@@ -266,8 +274,8 @@ impl Agent {
             .iter_mut()
             .filter_map(|(name, node)| Some((name.clone(), node.tap.take()?)))
             .collect();
-        let domain = Arc::clone(&self.domain);
-        let started = emulator::start(plan, taps, domain, zero, self.setup.captures.as_deref());
+        let (domain, captures) = (Arc::clone(&self.domain), self.setup.captures.as_deref());
+        let started = emulator::start(plan, taps, domain, zero, captures, &self.wakes);
         self.network = Some(started.context("cannot start the network")?);
         Ok(())
     }
@@ -295,24 +303,16 @@ impl Agent {
                 node_died(&name, left.len(), &owner, &programs);
             })?;
         }
-        for node in &setup.nodes {
-            let mut environment = setup.environment.clone();
-            environment.insert("QCYCLE_NODE".into(), node.name.clone());
-            for program in &node.programs {
-                let handle = &self.nodes[&node.name];
-                self.programs.started();
-                let pipes = handle
-                    .start(program, &environment, &setup.directory)
-                    .with_context(|| format!("cannot start the program `{}`", program.name))?;
-                for (pipe, error) in [(pipes.out, false), (pipes.err, true)] {
-                    let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
-                    let name = program.name.clone();
-                    let output = thread::Builder::new()
-                        .name(format!("output-{name}"))
-                        .spawn(move || output::report(pipe, &name, error, &domain, &owner))?;
-                    self.outputs.push((program.name.clone(), output));
-                }
-            }
+        for _ in setup.nodes.iter().flat_map(|node| &node.programs) {
+            self.programs.started();
+        }
+        let starter = self.starter()?;
+        let is_in_turn =
+            setup.pace == Pace::Events && setup.order_of_nodes == Order::OneNodeAtATime;
+        if is_in_turn {
+            starter.begin_turns();
+        } else {
+            starter.start_all()?;
         }
         self.watch = Some(self.start_watch().context("cannot watch programs")?);
         let outlooks = self.network.iter().map(|network| {
@@ -324,6 +324,14 @@ impl Agent {
         if self.domain.release_hold().is_none() {
             bail!("the domain was released by another process before it started");
         }
+        if is_in_turn {
+            let owner = Arc::clone(&self.owner);
+            thread::Builder::new().name("starter".into()).spawn(move || {
+                if let Err(error) = starter.start_in_turn() {
+                    owner.report(&Report::Failed { reason: format!("{error:#}") });
+                }
+            })?;
+        }
         let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
         let end = VirtualTime::ZERO + setup.settle + setup.duration;
         thread::Builder::new().name("horizon".into()).spawn(move || {
@@ -333,6 +341,27 @@ impl Agent {
             }
         })?;
         Ok(())
+    }
+
+    fn starter(&self) -> std::io::Result<Starter> {
+        let nodes = self.setup.nodes.iter().map(|node| {
+            let (handle, wakes) = (&self.nodes[&node.name], self.wakes[&node.name]);
+            Ok(NodeToStart {
+                name: node.name.clone(),
+                orders: handle.orders()?,
+                programs: node.programs.clone(),
+                wakes,
+            })
+        });
+        Ok(Starter {
+            nodes: nodes.collect::<std::io::Result<_>>()?,
+            environment: self.setup.environment.clone(),
+            directory: self.setup.directory.clone(),
+            domain: Arc::clone(&self.domain),
+            owner: Arc::clone(&self.owner),
+            outputs: Arc::clone(&self.outputs),
+            watch: self.domain.watch()?,
+        })
     }
 
     fn start_watch(&self) -> std::io::Result<Watch> {
@@ -397,8 +426,10 @@ impl Agent {
     fn finish_outputs(&mut self) -> Vec<String> {
         let until = Instant::now() + OUTPUT_LONGEST;
         loop {
-            let unheard = self.outputs.iter().filter(|(_, output)| !output.is_finished());
+            let outputs = self.outputs.lock();
+            let unheard = outputs.iter().filter(|(_, output)| !output.is_finished());
             let unheard: Vec<String> = unheard.map(|(program, _)| program.clone()).collect();
+            drop(outputs);
             if unheard.is_empty() || Instant::now() >= until {
                 return unheard;
             }

@@ -57,6 +57,8 @@ pub struct Setup {
     pub tdf_millionths: u64,
     pub pace: Pace,
     pub kernel_timers: KernelTimers,
+    /// Which nodes may run at the same instant, with [`Pace::Events`].
+    pub order_of_nodes: scenario::model::Order,
     /// From what follows what programs get that is random, with [`Pace::Events`].
     pub seed: u64,
     /// Time of day at scenario time zero, ns since 1970; the host's if `None`.

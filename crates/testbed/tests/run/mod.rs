@@ -9,6 +9,7 @@ mod harness;
 mod hostile;
 mod mistakes;
 mod nodes;
+mod order;
 mod output;
 mod parts;
 mod programs;

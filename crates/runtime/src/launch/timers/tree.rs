@@ -422,7 +422,7 @@ impl Timers {
         let lanes: Vec<Lane> = self.table.next().map(|(lane, _)| lane).collect();
         let mut more = false;
         for lane in lanes {
-            let now = self.domain.now_of(lane);
+            let now = self.domain.reached_by(lane);
             let due = std::iter::from_fn(|| self.table.take_due(lane, now));
             let due: Vec<Due<Key>> = due.take(TURN).collect();
             more |= due.len() == TURN;

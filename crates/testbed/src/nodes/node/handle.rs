@@ -76,27 +76,6 @@ impl NodeHandle {
         Ok(node)
     }
 
-    /// Starts a program; that it could not be started comes as an event.
-    pub(in crate::nodes) fn start(
-        &self,
-        program: &Program,
-        environment: &BTreeMap<String, String>,
-        directory: &Path,
-    ) -> io::Result<Pipes> {
-        let ((out, out_theirs), (err, err_theirs)) = (io::pipe()?, io::pipe()?);
-        let mut environment = environment.clone();
-        environment.extend(program.environment.clone());
-        let start = Start {
-            name: program.name.clone(),
-            command: program.command.clone(),
-            environment,
-            directory: directory.to_owned(),
-        };
-        let ends = [out_theirs.as_fd(), err_theirs.as_fd()];
-        messages::send(self.socket.as_fd(), &ToNode::Start(start), &ends)?;
-        Ok(Pipes { out, err })
-    }
-
     /// Its first process, which begins and adopts those in it.
     pub(in crate::nodes) fn process(&self) -> i32 {
         self.process.id().cast_signed()
@@ -113,7 +92,12 @@ impl NodeHandle {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
 
-    /// A second handle on the socket, for the thread that waits for events.
+    /// A second handle on the socket, for who starts its programs.
+    pub(in crate::nodes) fn orders(&self) -> io::Result<NodeOrders> {
+        Ok(NodeOrders(self.socket.try_clone()?))
+    }
+
+    /// Another one, for the thread that waits for events.
     pub(in crate::nodes) fn events(&self) -> io::Result<NodeEvents> {
         Ok(NodeEvents(self.socket.try_clone()?))
     }
@@ -134,6 +118,31 @@ impl Drop for NodeHandle {
         // Gone already, which is as good.
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+pub(in crate::nodes) struct NodeOrders(OwnedFd);
+
+impl NodeOrders {
+    /// Starts a program; that it could not be started comes as an event.
+    pub(in crate::nodes) fn start(
+        &self,
+        program: &Program,
+        environment: &BTreeMap<String, String>,
+        directory: &Path,
+    ) -> io::Result<Pipes> {
+        let ((out, out_theirs), (err, err_theirs)) = (io::pipe()?, io::pipe()?);
+        let mut environment = environment.clone();
+        environment.extend(program.environment.clone());
+        let start = Start {
+            name: program.name.clone(),
+            command: program.command.clone(),
+            environment,
+            directory: directory.to_owned(),
+        };
+        let ends = [out_theirs.as_fd(), err_theirs.as_fd()];
+        messages::send(self.0.as_fd(), &ToNode::Start(start), &ends)?;
+        Ok(Pipes { out, err })
     }
 }
 

@@ -18,5 +18,5 @@ mod handle;
 pub mod inside;
 mod messages;
 
-pub(super) use handle::NodeHandle;
+pub(super) use handle::{NodeHandle, NodeOrders};
 pub(super) use messages::FromNode;

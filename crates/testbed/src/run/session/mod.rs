@@ -247,6 +247,7 @@ impl<'s> Session<'s> {
             tdf_millionths: scenario.tdf.millionths(),
             pace: scenario.pace,
             kernel_timers: scenario.kernel_timers,
+            order_of_nodes: scenario.order,
             seed: scenario.seed,
             freeze: scenario.freeze,
             stall_guard_ns: scenario.stall_guard.map(HostSpan::as_ns),
