@@ -21,4 +21,5 @@ mod talk;
 mod tcp;
 mod unsolved;
 mod user;
+mod web;
 mod words;
