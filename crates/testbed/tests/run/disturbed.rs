@@ -10,7 +10,6 @@ use runtime::intervention::Action;
 
 use crate::common::guests::{Link, c};
 use crate::common::machine::{alone, take_processors};
-use crate::common::patience::is_loaded;
 use crate::common::processes::signal;
 use crate::run::harness::{Finished, Place};
 
@@ -105,10 +104,12 @@ fn a_program_that_cannot_keep_up_is_not_judged() {
     let reason = reason_of(&run);
     assert!(reason.contains("% of the time") || reason.contains("the limit is 50 ms"), "{reason}");
     let parties = run.record().disturbances.unwrap().parties;
-    let computed = parties.iter().find(|one| one.who == "ticker" && one.cause == Cause::Computed);
-    // On a busy machine it hardly comes to compute.
-    let least_ns = if is_loaded() { 0 } else { 50_000_000 };
-    assert!(computed.is_some_and(|one| one.lost_ns > least_ns), "{parties:?}");
+    let lost_much_by = |cause| {
+        let own = parties.iter().filter(|one| one.who == "ticker" && one.cause == cause);
+        own.map(|one| one.lost_ns).sum::<i64>() > 50_000_000
+    };
+    // On a busy machine it waits for a processor, and hardly comes to compute.
+    assert!(lost_much_by(Cause::Computed) || lost_much_by(Cause::Waited), "{parties:?}");
 }
 
 #[test]
