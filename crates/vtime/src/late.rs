@@ -29,6 +29,16 @@ pub struct Late {
     pub sum_ns: i64,
 }
 
+impl Late {
+    /// What was later than by this, which was to be expected of each; nothing if none was. The sum is then still that of
+    /// all, as it is not known how many there were.
+    #[must_use]
+    pub fn beyond(self, expected_ns: i64) -> Self {
+        let largest_ns = self.largest_ns.saturating_sub(expected_ns.max(0));
+        if largest_ns < ON_TIME_NS { Self::default() } else { Self { largest_ns, ..self } }
+    }
+}
+
 impl Lateness {
     /// Something was so late. One comparison for what is on time.
     #[inline]
@@ -60,6 +70,18 @@ mod tests {
         let late = Late { largest_ns: 3 * ON_TIME_NS, sum_ns: 4 * ON_TIME_NS };
         assert_eq!(lateness.take(), late);
         assert_eq!(lateness.take(), Late::default());
+    }
+
+    #[test]
+    fn what_was_to_be_expected_is_not_late() {
+        let late = Late { largest_ns: 25_000_000, sum_ns: 90_000_000 };
+        assert_eq!(late.beyond(0), late);
+        assert_eq!(late.beyond(-1), late);
+        assert_eq!(late.beyond(25_000_000), Late::default());
+        assert_eq!(late.beyond(25_000_001 - ON_TIME_NS), Late::default());
+        let beyond = Late { largest_ns: ON_TIME_NS, sum_ns: 90_000_000 };
+        assert_eq!(late.beyond(25_000_000 - ON_TIME_NS), beyond);
+        assert_eq!(Late::default().beyond(i64::MAX), Late::default());
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl Wakes {
         if place < places { Self { place, places, ..self } } else { self }
     }
 
+    /// By how much each wake-up is later.
+    pub const fn charge(self) -> VirtualSpan {
+        self.charge
+    }
+
     /// The first instant at which it may do anything.
     pub const fn begin(self) -> VirtualTime {
         VirtualTime::from_ns(self.place as i64)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use random::{Random, seed_for, seed_named};
 use vtime::image::Counters;
-use vtime::late::Lateness;
+use vtime::late::Late;
 use vtime::own::{Moment, OwnClock};
 use vtime::own_page::Identity;
 use vtime::waits::Waits;
@@ -147,9 +147,9 @@ impl Program {
         self.page.counters()
     }
 
-    /// How late its timed waits ended, as it says itself.
-    pub fn late_waits(&self) -> &Lateness {
-        self.page.late_waits()
+    /// How late its timed waits ended since this was last asked, as it says itself, beyond what it is to compute.
+    pub fn take_late_waits(&self) -> Late {
+        self.page.late_waits().take().beyond(self.wakes.charge().as_ns())
     }
 
     /// How often it has looked at a clock that stands, as it says.

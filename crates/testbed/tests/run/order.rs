@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use report_kit::outcome::Outcome;
+
 use crate::common::machine::alone;
 use crate::run::harness::{Finished, Place, are_the_same};
 
@@ -118,6 +120,38 @@ links:
             assert!((least..=least + most_ns).contains(&ns), "{order}: {line}");
         }
     }
+}
+
+/// However long that is: it is no fault of the machine.
+#[test]
+fn what_a_node_computes_disturbs_no_verdict() {
+    const SCENARIO: &str = "scenario: slow
+duration: 5 s
+settle: 0 s
+nodes:
+  a:
+    compute: {per_wakeup: 25 ms}
+    programs:
+      - {name: slow, run: python3 slow.py}
+requirements:
+  - name: it is in time
+    measure: {told: took_ms, by: slow, statistic: maximum}
+    at_most: 30 ms
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
+    place.file(
+        "slow.py",
+        "import json, time\n\
+         while True:\n\
+         \x20   begun = time.monotonic()\n\
+         \x20   time.sleep(0.01)\n\
+         \x20   print(json.dumps({'took_ms': (time.monotonic() - begun) * 1e3}), flush=True)\n",
+    );
+    let record = place.run(&["--pace", "events"]).expect(10).record();
+    let verdict = &record.verdicts[0];
+    assert_eq!(verdict.outcome, Outcome::Missed, "{verdict:?}");
+    assert!(verdict.value.is_some_and(|took_ms| (took_ms - 35.0).abs() < 1e-3), "{verdict:?}");
+    assert!(record.warnings.is_empty(), "{:?}", record.warnings);
 }
 
 /// Where time passes while programs compute, they take what they take.

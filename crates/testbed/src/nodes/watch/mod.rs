@@ -280,7 +280,7 @@ impl Round {
         self.taken = now;
         for program in self.domain.present_programs() {
             let key = (self.programs.get(&program.name).cloned(), program.name.clone());
-            let late = Delay::late(before, now, program.late_waits().take());
+            let late = Delay::late(before, now, program.take_late_waits());
             self.ledger.add(key, Cause::WokeLate, &late);
         }
         let lateness = self.domain.lateness();
