@@ -389,3 +389,22 @@ impl ScenarioRecord {
         words
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_and_computing_are_told_where_they_count() {
+        let mut scenario = ScenarioRecord {
+            pace: Pace::Events,
+            order: Order::OneNodeAtATime,
+            per_wakeup_ns: [("board".to_owned(), 50_500)].into(),
+            ..ScenarioRecord::default()
+        };
+        let told = "events, one node at a time, board computes 50.5 us at each wake-up";
+        assert_eq!(scenario.pace_words(), told);
+        scenario.pace = Pace::Skip;
+        assert_eq!(scenario.pace_words(), "skip");
+    }
+}

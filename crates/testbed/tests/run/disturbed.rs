@@ -104,12 +104,12 @@ fn a_program_that_cannot_keep_up_is_not_judged() {
     let reason = reason_of(&run);
     assert!(reason.contains("% of the time") || reason.contains("the limit is 50 ms"), "{reason}");
     let parties = run.record().disturbances.unwrap().parties;
-    let lost_much_by = |cause| {
+    let lost_ms_by = |cause| {
         let own = parties.iter().filter(|one| one.who == "ticker" && one.cause == cause);
-        own.map(|one| one.lost_ns).sum::<i64>() > 50_000_000
+        own.map(|one| one.lost_ns).sum::<i64>() / 1_000_000
     };
-    // On a busy machine it waits for a processor, and hardly comes to compute.
-    assert!(lost_much_by(Cause::Computed) || lost_much_by(Cause::Waited), "{parties:?}");
+    // On a machine with much else to do it waits for a processor, and hardly comes to compute.
+    assert!(lost_ms_by(Cause::Computed) > 50 || lost_ms_by(Cause::Waited) > 500, "{parties:?}");
 }
 
 #[test]
