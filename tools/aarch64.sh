@@ -64,8 +64,8 @@ missing() {
 
 check() {
     cargo clippy --locked --target $TARGET --release -p shim -- -D warnings
-    cargo clippy --locked --target $TARGET -p vtime -p os -p runtime -p network -p realtime -p relay \
-        -p latency -p readiness -p testbed --all-targets -- -D warnings
+    cargo clippy --locked --target $TARGET -p vtime -p os -p domain -p runtime -p network -p realtime \
+        -p relay -p latency -p readiness -p testbed --all-targets -- -D warnings
 }
 
 # Fetches packages for arm64 into a folder of their own; the machine's packages are left alone.

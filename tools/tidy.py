@@ -65,20 +65,23 @@ CRATES = {
         "ied", "iec61850", "quorum", "os", "protection", "random", "realtime", "settings",
         "substation", "terminal",
     ],
-    "runtime": ["os", "random", "terminal", "vtime"],
-    "network": ["os", "random", "runtime", "iec61850", "vtime"],
+    "domain": ["os", "random", "vtime"],
+    "runtime": ["domain", "os", "terminal", "vtime"],
+    "network": ["domain", "os", "random", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],
     "scenario": [
-        "network", "os", "plant", "random", "report-kit", "runtime", "settings", "vtime",
+        "domain", "network", "os", "plant", "random", "report-kit", "settings", "vtime",
     ],
-    # Files, not running parts: of runtime and network it takes what is in records.
-    "results": ["network", "os", "plant", "report-kit", "runtime", "scenario", "terminal", "vtime"],
+    # Files, not running parts: of domain, runtime and network it takes what is in records.
+    "results": [
+        "domain", "network", "os", "plant", "report-kit", "runtime", "scenario", "terminal", "vtime",
+    ],
     "type-tests": ["iec61850", "protection", "random", "report-kit", "substation", "terminal"],
     "readiness": ["os", "probe", "report-kit", "iec61850", "terminal"],
     "latency": ["os", "probe", "readiness", "report-kit", "settings", "terminal", "vtime"],
     "testbed": [
-        "latency", "network", "os", "plant", "random", "readiness", "report-kit", "results",
-        "runtime", "scenario", "settings", "terminal", "vtime",
+        "domain", "latency", "network", "os", "plant", "random", "readiness", "report-kit",
+        "results", "runtime", "scenario", "settings", "terminal", "vtime",
     ],
 }
 NO_FOREIGN_CRATES = ["vtime", "shim"]
@@ -111,6 +114,7 @@ UNSAFE_MODULES = [
     "crates/probe/benches/*",
     "crates/probe/src/sys/*",
     "crates/relay/tests/*",
+    "crates/domain/src/page.rs",
     "crates/latency/src/vm/process.rs",
     "crates/network/src/tap.rs",
     "crates/os/src/*",

@@ -9,7 +9,8 @@ fn main() {
 }
 
 /// The crates that `qcycle` is made of.
-const BUILT_FROM: [&str; 17] = [
+const BUILT_FROM: [&str; 18] = [
+    "domain",
     "iec61850",
     "latency",
     "network",

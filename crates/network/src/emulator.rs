@@ -32,7 +32,7 @@ use super::owed::Owed;
 use super::plan::Plan;
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
 use super::{repeats, tap};
-use runtime::domain::{Domain, Pace, Watch, host_now, poll_until, readable};
+use domain::{Domain, Pace, Watch, host_now, poll_until, readable};
 
 /// Frames read from one node, and handed over to all, per round.
 const FRAMES_PER_ROUND: usize = 64;

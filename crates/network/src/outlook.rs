@@ -25,7 +25,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::domain::{poll_until, readable};
+use domain::{poll_until, readable};
 use vtime::{HostSpan, HostTime, VirtualTime};
 
 use super::owed::{Owing, Reason};
@@ -281,7 +281,7 @@ mod tests {
                     let next_at = VirtualTime::from_ns(1 + (high << 32) + low);
                     board.begin_wait(Some(next_at), None);
                     let mut fds = [0, 1].map(|n| readable(devices[n].file.as_fd()));
-                    let until = runtime::domain::host_now() + HostSpan::from_ms(10);
+                    let until = domain::host_now() + HostSpan::from_ms(10);
                     poll_until(&mut fds, Some(until)).unwrap();
                     board.end_wait();
                     for (device, known) in devices.iter().zip(&mut known) {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use runtime::span_ns;
+use domain::span_ns;
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::disturbance::Disturbance;
 use super::doubt::{Loss, PlantRecord};
 use super::verdict::Verdict;
+use domain::{Keeping, Pace, PaceStatus, Stalls};
 use report_kit::figure::figure;
 use report_kit::machine::{Machine, Versions};
-use runtime::domain::{Keeping, Pace, PaceStatus, Stalls};
 use runtime::intervention::Intervention;
 use scenario::model::{Node, Order, Requirement, Scenario};
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::columns;
 use super::disturbance::disturbed;
 use super::measure::{Finding, RunData, measure};
+use domain::Pace;
 use report_kit::figure::{figure, figure_beside, seconds};
 use report_kit::outcome::Outcome;
-use runtime::domain::Pace;
 use scenario::model::{Bounds, End, Measure, MeasureKind, Requirement};
 use terminal::exit::Exit;
 

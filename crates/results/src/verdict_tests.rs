@@ -1,7 +1,7 @@
 //! Verdicts as the story of one run: a voltage that dips, and a controller that polls.
 
+use domain::Pace;
 use report_kit::outcome::Outcome;
-use runtime::domain::Pace;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 

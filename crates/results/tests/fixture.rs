@@ -7,13 +7,13 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use domain::{Keeping, Kept, Pace, PaceStatus, Stalls};
 use network::capture::{Heading, packet, section};
 use plant::name::PointName;
 use report_kit::machine::{Versions, sha256};
 use results::output::{Channel, OutputLine};
 use results::record::*;
 use results::{RunFolder, RunRecord, exit, table};
-use runtime::domain::{Keeping, Kept, Pace, PaceStatus, Stalls};
 use scenario::model::{Disturbed, End, Measure, MeasureKind, Order, Requirement, Window};
 use vtime::VirtualSpan;
 

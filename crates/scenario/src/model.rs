@@ -15,8 +15,7 @@ use vtime::{HostSpan, Tdf, VirtualSpan};
 use super::told::{self, Statistic};
 use ::network::plan::{self, Plan as Network};
 use ::plant::name::PointName;
-use runtime::domain::{Freeze, KernelTimers, Pace};
-use runtime::span_ns;
+use domain::{Freeze, KernelTimers, Pace, span_ns};
 use settings::problems::Spot;
 
 /// One scenario, in one variant.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use domain::{Freeze, Pace, Start};
 use os::fds;
 use os::process_bus::Wiring;
 use results::report;
@@ -15,7 +16,6 @@ use runtime::agent::exec::Exec;
 use runtime::agent::protocol::Call;
 use runtime::agent::target::{self, Target};
 use runtime::agent::{attach, client, exec, keep, listing, registry};
-use runtime::domain::{Freeze, Pace, Start};
 use runtime::launch::freeze::{self, FreezeConfig, Method};
 use runtime::launch::program::Gate;
 use terminal::exit::{BadUsage, Exit};

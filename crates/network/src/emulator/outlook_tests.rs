@@ -9,7 +9,7 @@ use super::*;
 use crate::outlook::Quiet;
 use crate::owed::Reason;
 use crate::tcp_settings::avoid_timers_here;
-use runtime::domain::Start;
+use domain::Start;
 use vtime::HostSpan;
 
 /// alice and bob, linked to each other.

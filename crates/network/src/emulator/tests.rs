@@ -13,7 +13,7 @@ use super::*;
 use crate::capture::reader::Packet;
 use crate::plan::{Attacker, Event, EventKind, Link};
 use crate::tap;
-use runtime::domain::Start;
+use domain::Start;
 
 use crate::wire::ethernet::{ETHERTYPE_ARP, ETHERTYPE_IPV4};
 use crate::wire::{Ethernet, Ipv4};

@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use super::loaded::Loaded;
 use super::sections::chip;
 use crate::record::WallAccount;
+use domain::Pace;
 use report_kit::figure::figure;
 use report_kit::page::{number, row_head};
-use runtime::domain::Pace;
 
 /// Parties that are shown of those that were kept from acting; the file has all.
 const PARTIES_SHOWN: usize = 6;

@@ -9,11 +9,11 @@ use super::svg::svg;
 use crate::record::{EndedHow, Input};
 use crate::verdict::beside;
 use crate::{RunRecord, Verdict};
+use domain::Pace;
 use report_kit::figure::{figure, seconds};
 use report_kit::machine::utc;
 use report_kit::outcome::Outcome;
 use report_kit::page::{self, distinct, heads, listed, number, row_head, table};
-use runtime::domain::Pace;
 use runtime::intervention::Action;
 
 /// The title: the scenarios, each once.

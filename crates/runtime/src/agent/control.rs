@@ -15,10 +15,10 @@ use super::peer;
 use super::protocol::{Call, Outcome, Reply, Request, Selector, Status, VERSION};
 use super::query;
 use super::registry::Registration;
-use crate::domain::{Change, Domain};
 use crate::intervention::{Action, Caller};
 use crate::launch::freeze::Freezer;
 use crate::launch::members;
+use domain::{Change, Domain};
 
 /// Longest request in octets; more is nobody's honest request.
 const REQUEST_LENGTH_MAX: u64 = 64 * 1024;

@@ -7,8 +7,8 @@ use vtime::{Tdf, VirtualSpan, VirtualTime};
 
 use super::client::DomainInfo;
 use super::protocol::{Detail, ProgramStatus, State, Status};
-use crate::domain::{Freeze, Pace, PaceStatus};
 use crate::launch::freeze::FreezeStatus;
+use domain::{Freeze, Pace, PaceStatus};
 
 /// One line about a domain.
 pub fn line(status: &Status) -> String {

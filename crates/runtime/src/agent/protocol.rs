@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{PaceStatus, Reading};
 use crate::launch::freeze::FreezeStatus;
+use domain::{PaceStatus, Reading};
 
 /// Version of the messages; an agent of another version refuses to talk.
 pub const VERSION: u32 = 2;

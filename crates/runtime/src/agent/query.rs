@@ -7,8 +7,8 @@ use vtime::image::{Counters, Kind};
 use vtime::page::Epoch;
 
 use super::protocol::{Detail, ProgramStatus, Selector, State, Status};
-use crate::domain::{Domain, Program, ProgramClock};
 use crate::launch::members;
+use domain::{Domain, Program, ProgramClock};
 use os::glance;
 
 pub(super) type Running = (Arc<Program>, BTreeSet<i32>);

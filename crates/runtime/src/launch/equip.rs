@@ -18,7 +18,7 @@ use super::exec_queue::{ExecQueue, Subscription};
 use super::image::{self, Addresses, IMAGE_LENGTH};
 use super::timens;
 use super::tracee::{Call, Stop, Tracee};
-use crate::domain::Domain;
+use domain::Domain;
 use os::seccomp;
 
 #[derive(Debug)]

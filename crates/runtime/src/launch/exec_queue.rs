@@ -14,7 +14,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::program::Listener;
-use crate::domain::Work;
+use domain::Work;
 use os::seccomp::Notification;
 
 /// Most workers at a time; beyond, execs of the tree wait for each other. Each exec that fails before

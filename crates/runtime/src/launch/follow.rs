@@ -37,7 +37,7 @@ use super::privileges;
 use super::program::{Gate, Listener};
 use super::timers;
 use super::tracee::{Stop, Tracee};
-use crate::domain::{self, Domain, MISSES, Program, Serving, host_now, readable};
+use domain::{Domain, MISSES, Program, Serving, host_now, readable};
 use os::seccomp;
 
 /// Most different refusals that are reported: a program may try again and again.

@@ -21,7 +21,7 @@ use std::thread;
 use libc::pid_t;
 use vtime::image::OWN;
 
-use crate::domain::{Domain, Memory, Program};
+use domain::{Domain, Memory, Program};
 use os::namespaces;
 use os::process::{live_thread_of, parent_of};
 
@@ -192,7 +192,7 @@ fn sweep(domain: &Domain, members: &BTreeMap<u64, BTreeSet<pid_t>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Start;
+    use domain::Start;
 
     #[test]
     fn the_own_page_is_known_by_its_memory() {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use runtime::domain::{Domain, Start};
+use domain::{Domain, Start};
 use runtime::launch::Follower;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
 use runtime::launch::program;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use runtime::domain::Freeze;
+use domain::Freeze;
 use runtime::launch::freeze::FreezeConfig;
 
 use crate::figures::{Figure, of_samples};

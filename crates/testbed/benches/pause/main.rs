@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use runtime::domain::Freeze;
+use domain::Freeze;
 use runtime::launch::freeze::{FreezeConfig, Method};
 
 use figures::{Figure, of_samples, table};

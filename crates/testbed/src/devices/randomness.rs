@@ -17,7 +17,7 @@ use rustix::mount::mount_bind;
 use super::device::{Device, Next};
 use super::mount;
 use super::wire::{self, Attributes, Call, ROOT, Reply, Request};
-use runtime::domain::{Domain, poll_until, readable};
+use domain::{Domain, poll_until, readable};
 use runtime::launch::members;
 
 const URANDOM: &str = "/dev/urandom";

@@ -22,7 +22,7 @@ use super::folder::{Answer, Folder, Sample};
 use super::waits::Waits;
 use super::wire::{self, Reply};
 use super::{PointStore, mount};
-use runtime::domain::{Domain, Hold, Watch, poll_until, readable};
+use domain::{Domain, Hold, Watch, poll_until, readable};
 use scenario::model::PointFile;
 
 /// A folder of points that is served until this is dropped or the folder is unmounted.

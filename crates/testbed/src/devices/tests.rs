@@ -1,7 +1,7 @@
 //! The folder with a real kernel and ordinary programs, in a mount namespace of its own.
 
 use super::*;
-use runtime::domain::{Domain, Start};
+use domain::{Domain, Start};
 use rustix::mount::MountPropagationFlags;
 use scenario::model::PointFile;
 use std::fs::File;

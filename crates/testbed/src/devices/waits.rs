@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use os::run_delay::RunDelay;
 
-use runtime::domain::Domain;
+use domain::Domain;
 
 #[derive(Debug)]
 pub(super) struct Waits {

@@ -9,15 +9,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
+use domain::{Freeze, KernelTimers, Pace, Stalls, span_ns};
 use network::plan::Plan;
 use network::stats::NetworkStats;
 use plant::name::PointName;
 use results::disturbance::Disturbance;
 use results::record::ReadAccount;
 use runtime::agent::protocol::Status;
-use runtime::domain::{Freeze, KernelTimers, Pace, Stalls};
 use runtime::intervention::Intervention;
-use runtime::span_ns;
 use scenario::model::Node;
 
 /// From the runner to the agent.
@@ -206,7 +205,7 @@ mod numbers {
 mod freeze_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use runtime::domain::Freeze;
+    use domain::Freeze;
 
     pub(super) fn serialize<S: Serializer>(value: &Freeze, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(value)

@@ -5,9 +5,9 @@ use vtime::HostSpan;
 
 use std::sync::Arc;
 
+use domain::{Domain, host_now};
 use network::outlook::Outlook as OfNetwork;
 use network::owed::Owing;
-use runtime::domain::{Domain, host_now};
 use runtime::launch::{Outlook, Waits};
 
 pub(super) struct Network {

@@ -14,7 +14,7 @@ use vtime::HostTime;
 
 use super::orders::Output;
 use super::owner::Owner;
-use runtime::domain::{Domain, poll_until, readable};
+use domain::{Domain, poll_until, readable};
 
 /// Octets taken from a pipe at once: as much as a pipe holds.
 const READ_LENGTH: usize = 64 * 1024;

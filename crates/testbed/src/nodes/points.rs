@@ -11,10 +11,10 @@ use vtime::VirtualTime;
 use super::orders::{PlantAnswer, Report};
 use super::owner::Owner;
 use crate::devices::PointStore;
+use domain::Domain;
 use network::stats::LatenessCounter;
 use plant::name::PointName;
 use results::record::ReadAccount;
-use runtime::domain::Domain;
 
 #[derive(Debug)]
 pub(super) struct Points {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
+use domain::{Domain, Watch};
 use parking_lot::Mutex;
-use runtime::domain::{Domain, Watch};
 use scenario::model::Program;
 use vtime::{VirtualTime, Wakes};
 

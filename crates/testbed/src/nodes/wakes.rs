@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use runtime::domain::Pace;
+use domain::Pace;
 use scenario::model::Order;
 use vtime::Wakes;
 

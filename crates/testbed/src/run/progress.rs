@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use runtime::domain::Reading;
+use domain::Reading;
 
 const BAR_WIDTH: usize = 24;
 const DRAW_EVERY: Duration = Duration::from_millis(250);

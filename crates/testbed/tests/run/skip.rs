@@ -3,9 +3,9 @@
 
 use std::fs;
 
+use domain::Pace;
 use report_kit::outcome::Outcome;
 use results::RunRecord;
-use runtime::domain::Pace;
 use serde_json::Value;
 
 use crate::common::machine::{Busy, alone};

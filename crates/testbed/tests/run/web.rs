@@ -1,8 +1,8 @@
 //! A web server and three clients for five minutes, as the first example of Shadow's guide has them
 //! (<https://shadow.github.io/docs/guide/getting_started_basic.html>): programs that know nothing of virtual time.
 
+use domain::Pace;
 use report_kit::outcome::Outcome;
-use runtime::domain::Pace;
 
 use crate::run::harness::{Place, are_the_same};
 

@@ -45,7 +45,7 @@ use super::arch::ATTACHES;
 use super::equip::Equipment;
 use super::follow::Follower;
 use super::tracee;
-use crate::domain::Domain;
+use domain::Domain;
 use facts::ImageSlot;
 use insertion::Insertion;
 use os::process::{live_thread_of, signal_set, status_of};
@@ -210,7 +210,7 @@ impl StoppedProgram {
             (tree.processes.len(), tree.processes.values().map(Threads::len).sum());
         domain.release_hold();
         drop(tree);
-        let stood_ns = (crate::domain::host_now() - began).as_ns();
+        let stood_ns = (domain::host_now() - began).as_ns();
         Ok(Attached { processes, threads, stood_ns })
     }
 }

@@ -8,11 +8,10 @@
 
 use std::fs;
 
+use domain::host_now;
 use libc::pid_t;
 use os::realtime::{allowed_cores, pin, pin_thread};
 use vtime::HostTime;
-
-use crate::domain::host_now;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Asleep {

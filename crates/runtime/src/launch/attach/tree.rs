@@ -17,9 +17,9 @@ use vtime::HostTime;
 use super::facts;
 use super::reaper::Reaper;
 use super::sched::{self, Asleep};
-use crate::domain::host_now;
 use crate::launch::follow::DISPATCH;
 use crate::launch::tracee::{Stop, Tracee};
+use domain::host_now;
 use os::process::{field, name_of, share_memory, threads_of};
 
 /// How long a tree may take to stop.

@@ -102,11 +102,11 @@ impl Group {
         if self.version == Version::V1 {
             return std::thread::sleep(MOMENT.min(longest));
         }
-        let until = crate::domain::host_now()
+        let until = domain::host_now()
             + vtime::HostSpan::from_ns(i64::try_from(longest.as_nanos()).unwrap_or(i64::MAX));
         let entry = PollFd::new(&self.events, PollFlags::PRI);
         // That it cannot be polled means to look again, as a change does.
-        let _ = crate::domain::poll_until(&mut [entry], Some(until));
+        let _ = domain::poll_until(&mut [entry], Some(until));
     }
 
     /// The threads in it, and in groups that programs have made below it.

@@ -1,5 +1,5 @@
 //! Freezing the programs of a domain while its clock is stopped: a backstop for those that
-//! compute, never the pause itself ([`crate::domain::Freeze`] decides when).
+//! compute, never the pause itself ([`domain::Freeze`] decides when).
 //!
 //! One thread does all of it, because ptrace(2) binds a tracee to a thread and because a hold
 //! must not wait for what takes milliseconds. A hold arms a timer and its release disarms it:
@@ -44,7 +44,7 @@ pub use warden::main as warden;
 use account::DurationStats;
 use backend::Backend;
 
-use crate::domain::{self, Backstop, Freeze, Next, Phase, host_now};
+use domain::{Backstop, Freeze, Next, Phase, host_now};
 use os::process::Identity;
 
 /// How old a tree of programs gets before it is taken up, unless the clock stops sooner: moving

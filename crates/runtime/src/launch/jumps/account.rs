@@ -1,8 +1,7 @@
 //! How much of the domain's time passed at host rate, and for which reason: from one look to the next.
 
+use domain::{Keeping, Kept};
 use vtime::VirtualTime;
-
-use crate::domain::{Keeping, Kept};
 
 /// Since the last look.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ use super::instant::Instant;
 use super::segments::Which;
 use super::threads::Threads;
 use super::{Outlook, Waits};
-use crate::domain::{Domain, Keeping, KernelTimers, Pace, host_now};
 use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
+use domain::{Domain, Keeping, KernelTimers, Pace, host_now};
 
 /// A jump takes as long as some tens of microseconds, so there is none over less.
 const WORTH: VirtualSpan = VirtualSpan::from_ns(30_000);

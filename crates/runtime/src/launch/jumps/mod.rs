@@ -3,11 +3,11 @@
 //! A thread of the agent looks again and again whether all threads of the domain sleep, and all
 //! of the agent's own. It looks at each twice ([`os::at_rest`]): those that slept all the while between were
 //! not about to run. In between it takes what they wait for ([`vtime::waits`]), what the agent waits for
-//! ([`crate::domain::Watch::is_for`]) and what others know ([`Outlook`]). Then the clock jumps to the first of
+//! ([`domain::Watch::is_for`]) and what others know ([`Outlook`]). Then the clock jumps to the first of
 //! these moments, and those whose time has come are woken: by the word on which they sleep, or by a signal
 //! that ends the native call in which they wait, after which the image sees that its deadline has passed.
 //!
-//! Where the clock stands while anybody can run ([`crate::domain::Pace::Events`]) all time passes in such jumps.
+//! Where the clock stands while anybody can run ([`domain::Pace::Events`]) all time passes in such jumps.
 //! It runs for a time where it could not go on otherwise: for timers of kernels, for who was stopped from
 //! outside, and for a program that does not wait. Nobody waits for host times then, so this
 //! thread wakes all whose time comes.

@@ -19,8 +19,8 @@ use vtime::{HostSpan, HostTime};
 
 use super::instant::Spent;
 use super::segments::{Namespaces, Which};
-use crate::domain::{Domain, Keeping, Program, host_now};
 use crate::launch::members;
+use domain::{Domain, Keeping, Program, host_now};
 
 /// Whose a thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

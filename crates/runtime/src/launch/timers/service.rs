@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use super::pool::Pool;
 use super::tree::{TimerCall, Timers, epoch_of};
 use super::worker::Tree;
-use crate::domain::Domain;
 use crate::launch::arch::nr;
 use crate::launch::exec_queue::NotifiedCall;
+use domain::Domain;
 use os::seccomp;
 
 pub(in crate::launch) fn is_timer_call(number: c_long) -> bool {

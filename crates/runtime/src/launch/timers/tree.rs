@@ -23,8 +23,8 @@ use super::posix::{Fired, PosixTimer, sigevent};
 use super::signal::{Target, is_gone};
 use super::table::{Due, Lane, Setting, Table};
 use super::unsent::Unsent;
-use crate::domain::{self, Domain};
 use crate::launch::timens;
+use domain::Domain;
 use os::process::{self, Identity, Process};
 
 /// Numbers of POSIX timers of ours begin here: the kernel's own, for CPU time, count from 0.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::pace::Pace;
 use super::pool::Pool;
 use super::tree::{TimerCall, Timers};
-use crate::domain::{self, Domain, Serving, Watch};
+use domain::{Domain, Serving, Watch};
 
 pub(super) struct Tree {
     timers: Mutex<Timers>,

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use vtime::image::PAGE_SIZE;
 
 use super::messages::Start;
+use domain::{Mapped, Shared, Writers};
 use os::namespaces;
-use runtime::domain::{Mapped, Shared, Writers};
 use runtime::launch::program::{self, Gate};
 
 /// A program that has not come to its exec, or has not failed there.

@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use anyhow::Context;
 
 use crate::devices;
+use domain::{poll_until, readable};
 use os::namespaces;
 use os::signals;
-use runtime::domain::{poll_until, readable};
 
 /// From the process outside: ask all programs to end.
 pub(super) const ASK: i32 = libc::SIGTERM;

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::messages::{self, FromNode, Interface, Make, Start, ToNode};
+use domain::Pace;
 use network::wire::MacAddress;
 use os::fds;
 use os::signals;
-use runtime::domain::Pace;
 use runtime::launch::program::Gate;
 use scenario::model::Program;
 

@@ -14,6 +14,7 @@ use super::begin::{self, Beginning};
 use super::first;
 use super::messages::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
+use domain::{host_now, poll_until, readable};
 use network::tap;
 use network::tcp_settings;
 use network::wire::MacAddress;
@@ -21,7 +22,6 @@ use os::fds;
 use os::namespaces;
 use os::process::Process;
 use os::signals;
-use runtime::domain::{host_now, poll_until, readable};
 use runtime::launch::program::Gate;
 
 /// Largest payload of an Ethernet frame.

@@ -52,8 +52,8 @@ use threads::Tree;
 use super::orders::Report;
 use super::owner::Owner;
 use crate::devices::SERVER_NAME;
+use domain::{Domain, host_now};
 use results::disturbance::{Cause, Disturbance};
-use runtime::domain::{Domain, host_now};
 
 /// Host time between two looks at a node.
 const EVERY: Duration = Duration::from_millis(50);

@@ -9,11 +9,11 @@ use vtime::VirtualSpan;
 use super::{Options, Over, Session, colon, title};
 use crate::nodes::orders;
 use crate::run::{disturbances, last_words};
+use domain::Pace;
 use plant::PlantStats;
 use results::doubt::{Loss, PlantRecord};
 use results::record::{EndedHow, RunEnd, WallAccount};
 use results::{self, RunFolder};
-use runtime::domain::Pace;
 use terminal::exit::Exit;
 
 impl Session<'_> {

@@ -14,6 +14,7 @@ mod late;
 mod page;
 mod programs;
 mod runs;
+pub mod span_ns;
 
 use std::collections::BTreeMap;
 use std::io;

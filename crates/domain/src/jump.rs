@@ -1,6 +1,6 @@
 //! Jumps of the clock of a domain: to when it could jump, and whom that wakes.
 //!
-//! Whether it may is for others to find out ([`crate::launch::Jumper`]). What is known here: until when
+//! Whether it may is for others to find out (`runtime::launch::Jumper`). What is known here: until when
 //! the threads of programs say that they wait, and the agent's own. All that a program writes is taken
 //! for a hint: it can only make the clock jump less far.
 

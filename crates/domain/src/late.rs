@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_serves_a_program_is_known_as_long_as_it_does() {
-        let domain = Domain::new(crate::domain::Start::default()).unwrap();
+        let domain = Domain::new(crate::Start::default()).unwrap();
         let serving = Serving::begin(&domain, "sensor");
         assert_eq!(domain.lateness().served().into_values().collect::<Vec<_>>(), ["sensor"]);
         drop(serving);

@@ -4,7 +4,7 @@
 //! or waits. A program that computes goes on computing, in no virtual time. Freezing it is a
 //! backstop against that: it costs microseconds for each program, so a hold that is over sooner
 //! than it would pay goes without, and a thaw comes before the clock runs. This decides when;
-//! [`crate::launch`] does it.
+//! `runtime::launch` does it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -153,7 +153,7 @@ impl Program {
     }
 
     /// How often it has looked at a clock that stands, as it says.
-    pub(crate) fn looks(&self) -> u64 {
+    pub fn looks(&self) -> u64 {
         self.page.looks()
     }
 
@@ -188,7 +188,7 @@ impl Program {
 
     /// The octets that the kernel leaves at the beginning of a program for what it needs before it can ask
     /// (`AT_RANDOM`); `None` where they are the kernel's.
-    pub(crate) fn begins_with(&self) -> Option<[u64; 2]> {
+    pub fn begins_with(&self) -> Option<[u64; 2]> {
         let mut random = Random::new(seed_for(!self.state.lock().seeds.as_ref()?.seed, 0));
         Some([random.number(), random.number()])
     }
@@ -464,7 +464,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Start;
+    use crate::Start;
     use std::time::Duration;
     use vtime::image::Kind;
 

@@ -195,7 +195,7 @@ impl Domain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Start;
+    use crate::Start;
     use std::time::{Duration, Instant};
 
     const ALLOWED: HostSpan = HostSpan::from_ns(2_000_000);
