@@ -55,7 +55,7 @@ test-long: setup-test ## check what takes longer: stations of relays, guests, ra
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
-		--bench pause --bench latency --bench engine --bench owed -- --tiny
+		--bench pause --bench jumps --bench latency --bench engine --bench owed -- --tiny
 	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
 	tools/mutants.py
 	tools/aarch64.sh check
@@ -81,7 +81,7 @@ fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
-		--bench pause --bench latency --bench engine --bench owed
+		--bench pause --bench jumps --bench latency --bench engine --bench owed
 	cargo bench --locked $(CRATES) --bench clock -- $(bench_prefix)
 
 conformance: setup-conformance ## run peers' own tests and programs in virtual time; LTPROOT=folder of LTP; writes a page

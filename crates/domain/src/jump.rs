@@ -97,6 +97,9 @@ pub struct PaceStatus {
     pub pace: Pace,
     /// How it is found out that no program can run; empty where nothing is.
     pub method: String,
+    /// Threads of programs that have run without being noticed by it, as was found out by other means.
+    #[serde(default)]
+    pub overlooked: u64,
     pub jumps: u64,
     /// Virtual time that was jumped over, in nanoseconds.
     pub skipped_ns: i64,
@@ -129,6 +132,9 @@ impl PaceStatus {
             let sum: u64 = self.overran.values().sum();
             parts.push(format!("instants that overran: {sum} ({})", overran.join(", ")));
         }
+        if self.overlooked > 0 {
+            parts.push(format!("threads that ran unnoticed: {}", self.overlooked));
+        }
         let ran = self.kept_ns.words(&shown);
         match (ran.is_empty(), self.pace) {
             (false, _) => parts.push(format!("ran at host rate {ran}")),
@@ -138,9 +144,6 @@ impl PaceStatus {
         parts.join("; ")
     }
 }
-
-/// Of [`PaceStatus::method`].
-const METHOD: &str = "state, call and count of runs of each thread, looked at twice";
 
 /// Things that the agent is about to do for programs, which seem to wait meanwhile.
 #[derive(Debug, Default)]
@@ -290,16 +293,23 @@ impl Domain {
             let state = self.state.lock();
             (state.jumps, state.clock.jumped())
         };
-        let method = if self.pace == Pace::Real { "" } else { METHOD };
         PaceStatus {
             pace: self.pace,
-            method: method.to_owned(),
+            method: (*self.method.lock()).to_owned(),
+            overlooked: self.overlooked.load(Ordering::Relaxed),
             jumps,
             skipped_ns: skipped.as_ns(),
             late_kernels_ns: self.late_kernels_ns.load(Ordering::Relaxed),
             overran: self.overran.lock().clone(),
             kept_ns: self.kept.lock().clone(),
         }
+    }
+
+    /// How it is found out that no program can run, in words, and how many threads of programs it
+    /// has overlooked so far.
+    pub fn set_method(&self, words: &'static str, overlooked: u64) {
+        *self.method.lock() = words;
+        self.overlooked.store(overlooked, Ordering::Relaxed);
     }
 
     /// It has jumped so far while a kernel may have had a timer set.
@@ -336,7 +346,10 @@ impl Domain {
 
     /// Takes their places from threads that are not there any more. Only while all threads that are
     /// there are known, and none of them runs.
-    pub fn sweep(programs: &[Arc<Program>], is_there: impl Fn(&Program, u32) -> bool) {
+    pub fn sweep<'a>(
+        programs: impl Iterator<Item = &'a Arc<Program>>,
+        is_there: impl Fn(&Program, u32) -> bool,
+    ) {
         for program in programs {
             for wait in program.waits().present() {
                 let thread = wait.thread();
@@ -347,24 +360,11 @@ impl Domain {
         }
     }
 
-    /// The first time of the domain for which a thread of these programs waits, and how often one so far
-    /// has not found a place to say so, as its program has too many.
-    pub fn first_awaited(programs: &[Arc<Program>]) -> (Option<VirtualTime>, u64) {
-        let (mut first, mut untold) = (None, 0);
-        for program in programs {
-            let waits = program.waits();
-            untold += u64::from(waits.untold());
-            let deadlines = waits.present().iter().filter(|wait| wait.thread() != 0);
-            // Its time goes forward with that of the domain, so the order is the same.
-            let deadline = deadlines.filter_map(Wait::awaits).map(|(deadline, _)| deadline).min();
-            let until = deadline.and_then(|deadline| program.reaches(deadline));
-            first = [first, until].into_iter().flatten().min();
-        }
-        (first, untold)
-    }
-
     /// The threads of these programs whose wait is over at a time of the domain.
-    pub fn overdue(programs: &[Arc<Program>], now: VirtualTime) -> Vec<Waiter> {
+    pub fn overdue<'a>(
+        programs: impl Iterator<Item = &'a Arc<Program>>,
+        now: VirtualTime,
+    ) -> Vec<Waiter> {
         let mut waiters = Vec::new();
         for program in programs {
             let (mut clock, reached) = (None, program.wakes.reached(now));

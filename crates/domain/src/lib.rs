@@ -19,7 +19,7 @@ pub mod span_ns;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use os::process;
@@ -83,6 +83,9 @@ pub struct Domain {
     /// `None`: from the kernel.
     seed: Option<u64>,
     works: Works,
+    method: Mutex<&'static str>,
+    overlooked: AtomicU64,
+    lines_changed: AtomicU64,
     kept: Mutex<Kept>,
     late_kernels_ns: AtomicI64,
     overran: Mutex<BTreeMap<String, u64>>,
@@ -173,6 +176,9 @@ impl Domain {
             pace: start.pace,
             seed: (start.pace == Pace::Events && !start.is_joined).then_some(start.seed),
             works: Works::default(),
+            method: Mutex::default(),
+            overlooked: AtomicU64::new(0),
+            lines_changed: AtomicU64::new(0),
             kept: Mutex::default(),
             late_kernels_ns: AtomicI64::new(0),
             overran: Mutex::default(),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use random::{Random, seed_for, seed_named};
@@ -16,7 +17,7 @@ use vtime::image::Counters;
 use vtime::late::Late;
 use vtime::own::{Moment, OwnClock};
 use vtime::own_page::Identity;
-use vtime::waits::Waits;
+use vtime::waits::{Wait, Waits};
 use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock, VirtualTime, Wakes};
 
 use super::page::{self, Mapped, Shared, Writers, host_now};
@@ -167,6 +168,16 @@ impl Program {
         self.own_clock().reaches(due).map(|due| self.wakes.at(due))
     }
 
+    /// The first time of the domain for which one of its threads waits, and how often one so far has not found a
+    /// place to say so, as it has too many.
+    pub fn awaits(&self) -> (Option<VirtualTime>, u64) {
+        let waits = self.waits();
+        let deadlines = waits.present().iter().filter(|wait| wait.thread() != 0);
+        // Its time goes forward with that of the domain, so the order is the same.
+        let first = deadlines.filter_map(Wait::awaits).map(|(deadline, _)| deadline).min();
+        (first.and_then(|first| self.reaches(first)), u64::from(waits.untold()))
+    }
+
     /// How its time runs.
     pub(super) fn own_clock(&self) -> OwnClock {
         self.state.lock().clock.clone()
@@ -299,6 +310,7 @@ impl Domain {
                     state.change(change, moment, clock.paused(now));
                     program.page.publish(&state.clock, state.published);
                 }
+                self.lines_changed.fetch_add(1, Ordering::SeqCst);
                 Changed { resumes: true, dilates: true, ..Changed::default() }
             },
         );
@@ -307,6 +319,11 @@ impl Domain {
             page::wake_all(program.page.free().dilated());
             page::wake_all(program.page.free().resumed());
         }
+    }
+
+    /// How often the time of a program has begun to run in another way along that of the domain.
+    pub fn lines_changed(&self) -> u64 {
+        self.lines_changed.load(Ordering::SeqCst)
     }
 
     /// How a program runs now.

@@ -77,7 +77,9 @@ impl Looked {
             Ok(count) => {
                 let call = String::from_utf8_lossy(&octets[..count]);
                 let sleeps = !call.starts_with("running");
-                match sleeps && (state != 'D' || waits_for_its_child(&call)) {
+                // It may have lost its processor on its way to sleep, and have come back to leave it for good.
+                let has_slept = self.runs() == Some(runs);
+                match sleeps && has_slept && (state != 'D' || waits_for_its_child(&call)) {
                     true => Found::Asleep(runs),
                     false => Found::Awake(state),
                 }

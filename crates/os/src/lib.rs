@@ -12,6 +12,8 @@
 //! - [`packet`], [`datagram`]: frames and datagrams in batches, with the kernel's stamps
 //! - [`wake`]: one thread wakes another that polls
 //! - [`clock`]: how far `CLOCK_REALTIME` may be off
+//! - [`at_rest`]: whether a thread sleeps; [`wakings`]: whether it was woken
+//! - [`kernel_types`]: where a member of one of the kernel's structures stands
 //! - [`elf`]: symbols of an object, and whether it needs a loader
 //! - [`link_kind`]: what kind of link an interface of the host is
 //! - [`queueing`]: the queue of packets in front of an interface
@@ -25,6 +27,7 @@ pub mod elf;
 pub mod fds;
 pub mod files;
 pub mod glance;
+pub mod kernel_types;
 pub mod link_kind;
 pub mod namespaces;
 pub mod packet;
@@ -39,3 +42,4 @@ pub mod seccomp;
 pub mod signals;
 pub mod sockets;
 pub mod wake;
+pub mod wakings;

@@ -20,8 +20,10 @@ use domain::{Domain, Keeping, KernelTimers, Pace, host_now};
 
 /// A jump takes as long as some tens of microseconds, so there is none over less.
 const WORTH: VirtualSpan = VirtualSpan::from_ns(30_000);
-/// From one look to the next: as long as a program that was woken takes at least, and more the longer
-/// nothing has changed.
+/// So long after a jump it looks again and again, and lets go of the processor in between: a program that was
+/// woken often takes less, and to sleep takes longer than that.
+const AT_ONCE: HostSpan = HostSpan::from_ns(60_000);
+/// From one look to the next after that, and more the longer nothing has changed.
 const LOOK_MIN: HostSpan = HostSpan::from_ns(8_000);
 const LOOK_MAX: HostSpan = HostSpan::from_ns(250_000);
 /// The same while all sleep and only something from outside can wake them: an idle server must not cost a
@@ -112,6 +114,7 @@ impl Shared {
         let mut instant = Instant::begin(host_now());
         let mut pause = LOOK_MIN;
         let mut seen = host_now();
+        let mut woke = seen;
         while !self.is_over.load(Ordering::Relaxed) {
             let turn = self.turn(&mut threads);
             let now = self.domain.now();
@@ -131,7 +134,11 @@ impl Shared {
                 Turn::Still => note(None),
             }
             pause = match turn {
-                Turn::Jumped | Turn::Woke => LOOK_MIN,
+                Turn::Jumped | Turn::Woke => {
+                    woke = seen;
+                    LOOK_MIN
+                }
+                Turn::Kept(Keeping::Program | Keeping::Agent) if seen - woke < AT_ONCE => LOOK_MIN,
                 Turn::Kept(why) => {
                     let longest = if why == Keeping::NoDeadline { LOOK_IDLE_MAX } else { LOOK_MAX };
                     (pause + HostSpan::from_ns(pause.as_ns() / 2)).min(longest)
@@ -142,7 +149,11 @@ impl Shared {
                 }
             };
             pause = if instant.has_overrun() { pause.min(LOOK_RUNNING) } else { pause };
-            os::realtime::sleep_until((host_now() + pause).as_ns());
+            if host_now() - woke < AT_ONCE {
+                thread::yield_now();
+            } else {
+                os::realtime::sleep_until((host_now() + pause).as_ns());
+            }
         }
     }
 
@@ -187,6 +198,7 @@ impl Shared {
         }
         if runs {
             wake(threads, self.domain.now(), false);
+            threads.any_may_have_run();
         }
     }
 
@@ -215,7 +227,7 @@ impl Shared {
         if let Err(why) = threads.are_all() {
             return Turn::Kept(why);
         }
-        let (first, untold) = Domain::first_awaited(threads.programs());
+        let (first, untold) = threads.first_awaited();
         let due = domain.next_due();
         // Before the second look, which sees whom such a timer has woken meanwhile.
         let owed = outlooks.iter().any(|waits| waits.for_kernels) || threads.are_owed();
@@ -284,10 +296,15 @@ fn next(first: Option<VirtualTime>, due: Option<VirtualTime>, now: VirtualTime) 
 }
 
 /// Wakes those whose time has come. A thread that is not known is not there if all are known, and else can be
-/// woken if it sleeps on a word.
-fn wake(threads: &Threads, now: VirtualTime, are_all_known: bool) {
-    for waiter in Domain::overdue(threads.programs(), now) {
-        match threads.thread(waiter.program.number, waiter.thread) {
+/// woken if it sleeps on a word. Where not all sleep, anybody may wait by now.
+fn wake(threads: &mut Threads, now: VirtualTime, are_all_known: bool) {
+    let overdue = match are_all_known {
+        true => Domain::overdue(threads.due(now), now),
+        false => Domain::overdue(threads.programs(), now),
+    };
+    for waiter in overdue {
+        let found = threads.thread(waiter.program.number, waiter.thread);
+        match found {
             Some((process, thread)) => {
                 // A handler may have jumped out of the wait, or the thread may be in one.
                 let is_elsewhere =
@@ -300,6 +317,7 @@ fn wake(threads: &Threads, now: VirtualTime, are_all_known: bool) {
             None if waiter.sleeps() => _ = waiter.wake(),
             None => {}
         }
+        threads.wakes(waiter.program.number, found.map(|(_, thread)| thread));
     }
 }
 

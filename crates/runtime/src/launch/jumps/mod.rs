@@ -17,14 +17,16 @@
 //! always right.
 //!
 //! - [`jumper`]: the thread, and its decisions
-//! - [`threads`]: the threads that must sleep
+//! - [`threads`]: the threads that must sleep; [`rest`]: whether they do; [`deadlines`]: until when they wait
 //! - [`segments`]: what kernels still owe to connections of programs
 //! - [`instant`]: whether an instant has gone on for too long, where the clock stands
 //! - [`account`]: what kept the clock from jumping, and for how long
 
 mod account;
+mod deadlines;
 mod instant;
 mod jumper;
+mod rest;
 mod segments;
 mod threads;
 

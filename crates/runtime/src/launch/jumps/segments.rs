@@ -46,7 +46,9 @@ struct Namespace {
     connections: Vec<File>,
     /// Segments sent when nothing was awaited.
     settled: Option<u64>,
-    processes: Vec<pid_t>,
+    /// Nothing was awaited, and none of its processes has run since.
+    is_quiet: bool,
+    processes: BTreeSet<pid_t>,
 }
 
 impl Namespaces {
@@ -67,15 +69,22 @@ impl Namespaces {
                 .or_else(|_| std::fs::read_link("/proc/self/ns/net"));
             let Ok(path) = path else { continue };
             if let Some(known) = self.namespaces.get_mut(&path) {
-                known.processes.push(*process);
+                known.processes.insert(*process);
+                known.is_quiet = false;
             } else if let Ok(mut new) =
                 Namespace::of(thread, self.which).or_else(|_| Namespace::of_ours(self.which))
             {
-                new.processes.push(*process);
+                new.processes.insert(*process);
                 self.namespaces.insert(path, new);
             }
         }
         self.namespaces.retain(|_, namespace| !namespace.processes.is_empty());
+    }
+
+    /// A process has run: it may have sent something.
+    pub(super) fn ran(&mut self, process: pid_t) {
+        let its = self.namespaces.values_mut().filter(|one| one.processes.contains(&process));
+        its.for_each(|namespace| namespace.is_quiet = false);
     }
 
     /// Whether a timer of a kernel runs for a connection of a program. What cannot be read has none.
@@ -102,10 +111,19 @@ impl Namespace {
             Which::All => open("snmp")?,
             Which::WithinHosts => open("dev")?,
         };
-        Ok(Self { counters, connections, settled: None, processes: Vec::new() })
+        Ok(Self {
+            counters,
+            connections,
+            settled: None,
+            is_quiet: false,
+            processes: BTreeSet::new(),
+        })
     }
 
     fn is_owed(&mut self, which: Which, pace: bool) -> io::Result<bool> {
+        if self.is_quiet {
+            return Ok(false);
+        }
         let mut octets = [0; 4096];
         let count = self.counters.read_at(&mut octets, 0)?;
         let counters = String::from_utf8_lossy(&octets[..count]);
@@ -114,6 +132,7 @@ impl Namespace {
             Which::WithinHosts => sent_to_itself(&counters),
         };
         if sent.is_some() && sent == self.settled {
+            self.is_quiet = true;
             return Ok(false);
         }
         let mut timed = Timed::default();

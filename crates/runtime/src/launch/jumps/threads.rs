@@ -6,42 +6,29 @@
 //! shows the new one, so they are found out once more as soon as all that are known sleep: nobody is
 //! just starting one then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use libc::pid_t;
-use os::at_rest::{Found, Looked};
+use os::at_rest::Looked;
+use os::wakings::Wakings;
 use os::{fds, process};
-use vtime::{HostSpan, HostTime};
+use vtime::{HostSpan, HostTime, VirtualTime};
 
+use super::deadlines::Deadlines;
 use super::instant::Spent;
+use super::rest::{Hearing, Known, Owner, Rest};
 use super::segments::{Namespaces, Which};
 use crate::launch::members;
-use domain::{Domain, Keeping, Program, host_now};
+use domain::{Domain, Keeping, Pace, Program, host_now};
 
-/// Whose a thread is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Owner {
-    Program,
-    /// Or of a process that the agent is about to put into virtual time.
-    Agent,
-}
-
+/// So many times as long as it takes to find them out they are not found out anew while one is awake.
+const FIND_SELDOM: i64 = 5;
 /// No host starts as many processes in this time as it has numbers for.
 const NUMBERS_LAST: HostSpan = HostSpan::from_ms(1000);
-
-struct Known {
-    look: Looked,
-    owner: Owner,
-    process: pid_t,
-    /// By its program, the thread as that numbers it.
-    numbered: Option<(u64, u32)>,
-    /// How often it had run when it was found asleep last.
-    runs: u64,
-}
 
 /// The threads, and what was found of them.
 pub(super) struct Threads {
@@ -54,17 +41,15 @@ pub(super) struct Threads {
     /// They are complete, and places of those that have ended were not taken from them yet.
     is_sweep_due: bool,
     untold: Untold,
-    /// In the order of their numbers.
-    programs: Vec<Arc<Program>>,
-    known: Vec<Known>,
-    by_number: BTreeMap<(u64, u32), usize>,
-    /// Which was found awake last: it is likely to be found so next.
-    awake: Option<usize>,
+    rest: Rest,
+    deadlines: Deadlines,
     /// Processes that are known to be in no program, as long as none begins.
     strangers: BTreeSet<pid_t>,
     programs_begun: u64,
     /// When it was looked whether all sleep.
     looked: Option<HostTime>,
+    /// Not before then are they found out anew while one is known to be awake.
+    find_again: HostTime,
     /// This thread, which looks.
     own: pid_t,
     /// Whether there are terminals, and the threads of the kernel.
@@ -83,6 +68,12 @@ impl Threads {
         let this = std::fs::read_link("/proc/thread-self")?;
         let own = this.file_name().and_then(|name| name.to_str()?.parse().ok());
         let own = own.ok_or(io::ErrorKind::InvalidData)?;
+        let hearing = match domain.pace() {
+            Pace::Events => Wakings::begin().map_or(Hearing::Looks, Hearing::Notes),
+            Pace::Real | Pace::Skip => Hearing::Looks,
+        };
+        let rest = Rest::new(hearing);
+        domain.set_method(rest.method(), 0);
         Ok(Self {
             domain,
             loadavg: File::open("/proc/loadavg")?,
@@ -90,13 +81,12 @@ impl Threads {
             is_complete: false,
             is_sweep_due: false,
             untold: Untold::default(),
-            programs: Vec::new(),
-            known: Vec::new(),
-            by_number: BTreeMap::new(),
-            awake: None,
+            rest,
+            deadlines: Deadlines::default(),
             strangers: BTreeSet::new(),
             programs_begun: 0,
             looked: None,
+            find_again: HostTime::ZERO,
             own,
             terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
             are_terminals: true,
@@ -107,31 +97,51 @@ impl Threads {
     }
 
     /// The programs whose time is that of the domain.
-    pub(super) fn programs(&self) -> &[Arc<Program>] {
-        &self.programs
+    pub(super) fn programs(&self) -> impl Iterator<Item = &Arc<Program>> {
+        self.deadlines.programs()
+    }
+
+    /// Those of which a thread waits for this time, or one before.
+    pub(super) fn due(&self, now: VirtualTime) -> impl Iterator<Item = &Arc<Program>> {
+        self.deadlines.due(now)
+    }
+
+    /// Between the two looks: the first time for which a thread waits, and how often one has not found a place to say
+    /// so.
+    pub(super) fn first_awaited(&mut self) -> (Option<VirtualTime>, u64) {
+        self.deadlines.first(&self.domain)
     }
 
     /// Process and thread, in our numbers.
     pub(super) fn thread(&self, program: u64, number: u32) -> Option<(pid_t, pid_t)> {
-        let known = self.by_number.get(&(program, number)).map(|place| &self.known[*place]);
-        known.map(|known| (known.process, known.look.thread()))
+        let known = self.rest.numbered(program, number);
+        known.map(|known| (known.process, known.thread()))
+    }
+
+    /// A thread of a program is told that its time has come.
+    pub(super) fn wakes(&mut self, program: u64, thread: Option<pid_t>) {
+        self.deadlines.has_changed(program);
+        thread.map(|thread| self.rest.rouse(thread));
+    }
+
+    /// The clock has run, and timers of the host may have woken anybody.
+    pub(super) fn any_may_have_run(&mut self) {
+        self.rest.rouse_all();
     }
 
     /// What threads of programs have run so far.
     pub(super) fn spent(&self) -> impl Iterator<Item = Spent> {
-        self.known.iter().filter_map(|known| {
+        self.rest.all().filter_map(|known| {
             let (program, _) = known.numbered?;
-            let place = self.programs.binary_search_by_key(&program, |one| one.number).ok()?;
-            let looks = self.programs[place].looks();
-            Some(Spent { thread: known.look.thread(), ran_ns: known.look.ran_ns()?, looks })
+            let looks = self.deadlines.program(program)?.looks();
+            Some(Spent { thread: known.thread(), ran_ns: known.ran_ns()?, looks })
         })
     }
 
     /// Name of the program of a thread.
     pub(super) fn name(&self, thread: pid_t) -> String {
-        let known = self.known.iter().find(|known| known.look.thread() == thread);
-        let number = known.and_then(|known| known.numbered).map(|(number, _)| number);
-        let program = self.programs.iter().find(|program| Some(program.number) == number);
+        let number = self.rest.get(thread).and_then(|known| known.numbered);
+        let program = number.and_then(|(program, _)| self.deadlines.program(program));
         program.map_or_else(String::new, |program| program.name.clone())
     }
 
@@ -144,59 +154,41 @@ impl Threads {
 
     /// The first look: what keeps the clock, if one does not sleep.
     pub(super) fn sleep(&mut self) -> Result<(), Keeping> {
-        self.looked = Some(host_now());
-        self.find_if_any_was_started()?;
+        let now = host_now();
+        self.looked = Some(now);
+        let found = self.known_sleep();
+        if found.is_err() && now < self.find_again {
+            return found;
+        }
+        if self.find_if_any_was_started()? {
+            let took = host_now() - now;
+            self.find_again = now + HostSpan::from_ns(took.as_ns() * FIND_SELDOM);
+        }
         if let Some(why) = self.cannot_look {
             return Err(why);
         }
         if self.is_incomplete {
             return Err(Keeping::Agent);
         }
-        let last = self.awake.take().and_then(|place| Some((place, self.known.get(place)?)));
-        if let Some((place, known)) = last
-            && let Found::Awake(state) = known.look.look()
-        {
-            self.awake = Some(place);
-            return Err(known.keeps(state));
-        }
-        let before = self.known.len();
-        let awake = self.find_awake();
-        let has_ended = self.known.len() < before;
-        if has_ended {
-            self.number();
-        }
-        match awake {
-            Some(why) => Err(why),
-            // Its end may be about to wake its parent.
-            None if has_ended => Err(Keeping::Program),
-            None => Ok(()),
-        }
+        found?;
+        self.known_sleep()
     }
 
-    /// Looks at all until one is found awake; what that keeps the clock by. Leaves out those that have ended.
-    fn find_awake(&mut self) -> Option<Keeping> {
-        let mut at = 0;
-        while let Some(known) = self.known.get_mut(at) {
-            match known.look.look() {
-                Found::Asleep(runs) => known.runs = runs,
-                Found::Awake(state) => {
-                    self.awake = Some(at);
-                    return Some(known.keeps(state));
-                }
-                Found::Gone => {
-                    self.known.swap_remove(at);
-                    continue;
-                }
+    fn known_sleep(&mut self) -> Result<(), Keeping> {
+        let found = self.rest.sleep();
+        for (process, program) in self.rest.take_those_that_ran() {
+            if let Some(program) = program {
+                self.deadlines.has_changed(program);
+                self.namespaces.ran(process);
             }
-            at += 1;
         }
-        None
+        found
     }
 
     /// After the first look: whether those that sleep are all there are.
     pub(super) fn are_all(&mut self) -> Result<(), Keeping> {
         if self.is_complete {
-            return if self.are_distinct() { Ok(()) } else { Err(Keeping::Untold) };
+            return if self.rest.are_distinct() { Ok(()) } else { Err(Keeping::Untold) };
         }
         let started = self.started();
         if started.as_ref() == Some(&self.last_started)
@@ -208,19 +200,13 @@ impl Threads {
         Err(Keeping::Program)
     }
 
-    /// Threads of a program in several namespaces may have the same number, so that they
-    /// have one place for all.
-    fn are_distinct(&self) -> bool {
-        self.known.iter().filter(|known| known.numbered.is_some()).count() == self.by_number.len()
-    }
-
     /// After the second look: frees the places of those that have ended.
     pub(super) fn sweep(&mut self) {
         if std::mem::take(&mut self.is_sweep_due) {
-            let number = |program: &Program, thread| (program.number, thread);
-            Domain::sweep(&self.programs, |program, thread| {
-                self.by_number.contains_key(&number(program, thread))
+            Domain::sweep(self.deadlines.programs(), |program, thread| {
+                self.rest.numbered(program.number, thread).is_some()
             });
+            self.deadlines.all_have_changed();
         }
     }
 
@@ -230,13 +216,16 @@ impl Threads {
     }
 
     /// The second look: whether all have slept all the time since, and none was started.
-    pub(super) fn have_slept(&self) -> bool {
-        self.known.iter().all(|known| known.look.sleeps_on(known.runs))
+    pub(super) fn have_slept(&mut self) -> bool {
+        let sleep_on = self.rest.sleep_on();
+        self.domain.set_method(self.rest.method(), self.rest.untold());
+        sleep_on
             && self.started().is_some_and(|started| started == self.last_started)
             && self.domain.programs_begun() == self.programs_begun
     }
 
-    fn find_if_any_was_started(&mut self) -> Result<(), Keeping> {
+    /// Whether they were found out anew.
+    fn find_if_any_was_started(&mut self) -> Result<bool, Keeping> {
         let started = self.started().ok_or(Keeping::Unseen)?;
         let (begun, are_terminals) = (self.domain.programs_begun(), self.has_terminals());
         if started == self.last_started
@@ -244,7 +233,7 @@ impl Threads {
             && are_terminals == self.are_terminals
             && !self.is_incomplete
         {
-            return Ok(());
+            return Ok(false);
         }
         if begun != self.programs_begun || are_terminals != self.are_terminals || self.is_incomplete
         {
@@ -254,7 +243,7 @@ impl Threads {
         (self.last_started, self.programs_begun) = (started, begun);
         self.is_complete = false;
         self.find();
-        Ok(())
+        Ok(true)
     }
 
     /// The last word of `/proc/loadavg` is the number of the process or thread that was started last.
@@ -288,10 +277,9 @@ impl Threads {
 
     fn find(&mut self) {
         let present = self.domain.present_programs();
-        self.programs = present.into_iter().filter(|program| !program.is_free()).collect();
-        let live: BTreeSet<u64> = self.programs.iter().map(|program| program.number).collect();
-        let mut before: BTreeMap<pid_t, Known> =
-            self.known.drain(..).map(|known| (known.look.thread(), known)).collect();
+        self.deadlines.know(present.into_iter().filter(|program| !program.is_free()));
+        let mut before = self.rest.take();
+        let mut found = Vec::new();
         self.cannot_look = None;
         // The agent needs descriptors for programs too.
         let mut fds_left = fds::limit() / 2;
@@ -310,7 +298,7 @@ impl Threads {
                 _ if self.strangers.contains(&process) => continue,
                 _ if process == agent || self.is_hander(process) => None,
                 _ => match self.program_of(process, &candidates) {
-                    Some(number) if live.contains(&number) => Some(number),
+                    Some(number) if self.deadlines.program(number).is_some() => Some(number),
                     // It is in exec: the page of its new program comes before it sleeps again.
                     None if candidates.are_ours(process) || was_known(process) => None,
                     // Of a program that was detached.
@@ -328,26 +316,24 @@ impl Threads {
                 let same = before.remove(&thread).filter(|known| {
                     known.process == process
                         && known.numbered.map(|(number, _)| number) == program
-                        && known.look.look() != Found::Gone
+                        && known.is_there()
                 });
                 let known = match same {
-                    Some(known) => Ok(known),
+                    Some(known) => Ok((known, false)),
                     None if fds_left < Looked::DESCRIPTORS => {
                         self.cannot_look = Some(Keeping::Descriptors);
                         continue;
                     }
-                    None => Looked::open(process, thread).map(|look| Known {
-                        look,
-                        owner: if program.is_some() { Owner::Program } else { Owner::Agent },
-                        process,
-                        numbered: program.map(|number| (number, own_number(thread))),
-                        runs: 0,
+                    None => Looked::open(process, thread).map(|look| {
+                        let owner = if program.is_some() { Owner::Program } else { Owner::Agent };
+                        let numbered = program.map(|number| (number, own_number(thread)));
+                        (Known::new(look, process, owner, numbered), true)
                     }),
                 };
                 match known {
                     Ok(known) => {
                         fds_left = fds_left.saturating_sub(Looked::DESCRIPTORS);
-                        self.known.push(known);
+                        found.push(known);
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
@@ -355,28 +341,22 @@ impl Threads {
                 }
             }
         }
-        let ours = self.known.iter().filter(|known| known.owner == Owner::Program);
+        self.rest.know(found.into_iter());
+        let ours = self.rest.all().filter(|known| known.owner == Owner::Program);
         self.namespaces.find(&ours.map(|known| known.process).collect());
-        self.is_incomplete = self.programs.iter().any(|program| self.is_awaited(program.process));
-        self.number();
+        self.is_incomplete = self.deadlines.programs().any(|one| self.is_awaited(one.process));
     }
 
     /// Whether a process that is there is in no program.
     fn is_awaited(&self, process: pid_t) -> bool {
         let is_in_one = |known: &Known| known.process == process && known.numbered.is_some();
-        !self.known.iter().any(is_in_one)
+        !self.rest.all().any(is_in_one)
             && process::state_of(process).is_some_and(|state| !matches!(state, 'Z' | 'X'))
     }
 
     /// Between the two looks: whether a timer of a kernel runs for a connection of a program.
     pub(super) fn are_owed(&mut self) -> bool {
         self.namespaces.are_owed()
-    }
-
-    fn number(&mut self) {
-        let numbered = self.known.iter().enumerate();
-        self.by_number =
-            numbered.filter_map(|(place, known)| Some((known.numbered?, place))).collect();
     }
 }
 
@@ -398,28 +378,6 @@ impl Untold {
         }
         self.seen.is_some_and(|seen| now - seen < Self::LASTS)
     }
-}
-
-impl Known {
-    /// What this thread keeps the clock by, in this state.
-    fn keeps(&self, state: char) -> Keeping {
-        match (self.owner, state) {
-            (Owner::Program, 'T') => Keeping::Stopped,
-            // By a debugger, or for a moment by the agent.
-            (Owner::Program, 't') if is_traced_by_us(self.look.thread()) => Keeping::Agent,
-            (Owner::Program, 't') => Keeping::Stopped,
-            (Owner::Program, _) => Keeping::Program,
-            (Owner::Agent, _) => Keeping::Agent,
-        }
-    }
-}
-
-/// Whether a thread is traced by one of this process, or by nobody any more.
-fn is_traced_by_us(thread: pid_t) -> bool {
-    let status = process::status_of(thread);
-    let tracer = process::field(&status, "TracerPid").filter(|tracer| *tracer != "0");
-    tracer
-        .is_none_or(|tracer| std::fs::exists(format!("/proc/self/task/{tracer}")).unwrap_or(false))
 }
 
 /// A thread as its process numbers it, which may be in a namespace of its own. pid_namespaces(7)
