@@ -54,6 +54,12 @@ impl Deadlines {
         self.changed = self.programs.keys().copied().collect();
     }
 
+    /// Those whose time has come are told so.
+    pub(super) fn those_due_have_changed(&mut self, now: VirtualTime) {
+        let due = self.order.range(..=(now, u64::MAX)).map(|(_, number)| *number);
+        self.changed.extend(due);
+    }
+
     /// The first time of the domain for which a thread waits, and how often one so far has not found a place to
     /// say so. Reads what those say that have changed.
     pub(super) fn first(&mut self, domain: &Domain) -> (Option<VirtualTime>, u64) {

@@ -319,6 +319,7 @@ fn wake(threads: &mut Threads, now: VirtualTime, are_all_known: bool) {
         }
         threads.wakes(waiter.program.number, found.map(|(_, thread)| thread));
     }
+    threads.forget_due(now);
 }
 
 /// Ends the native call in which a thread waits. Returns whether the signal is sent.

@@ -76,6 +76,8 @@ pub(super) struct Rest {
     /// Those that were found asleep at the first look.
     settled: BTreeSet<pid_t>,
     hearing: Hearing,
+    /// Any of them may have run without a note.
+    is_stale: bool,
     proven: HostTime,
     /// Threads of programs that have run without a note.
     untold: u64,
@@ -134,6 +136,7 @@ impl Rest {
             roused: Vec::new(),
             settled: BTreeSet::new(),
             hearing,
+            is_stale: false,
             proven: HostTime::ZERO,
             untold: 0,
             doubts: 0,
@@ -185,10 +188,9 @@ impl Rest {
         true
     }
 
-    /// Any of them may have run without a note.
-    pub(super) fn rouse_all(&mut self) {
-        self.known.values_mut().for_each(|known| known.is_roused = true);
-        self.roused = self.known.keys().copied().collect();
+    /// Any of them may have run without a note by now.
+    pub(super) const fn any_may_have_run(&mut self) {
+        self.is_stale = true;
     }
 
     /// Of which processes a thread has run since this was last asked.
@@ -199,6 +201,16 @@ impl Rest {
     /// The first look: what keeps the clock, if one does not sleep.
     pub(super) fn sleep(&mut self) -> Result<(), Keeping> {
         self.hear();
+        self.roused_sleep()?;
+        if std::mem::take(&mut self.is_stale) {
+            self.known.values_mut().for_each(|known| known.is_roused = true);
+            self.roused = self.known.keys().copied().collect();
+            self.roused_sleep()?;
+        }
+        Ok(())
+    }
+
+    fn roused_sleep(&mut self) -> Result<(), Keeping> {
         let mut has_ended = false;
         while let Some(thread) = self.roused.last() {
             let Some(known) = self.known.get_mut(thread) else {

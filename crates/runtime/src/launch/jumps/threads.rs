@@ -124,9 +124,14 @@ impl Threads {
         thread.map(|thread| self.rest.rouse(thread));
     }
 
+    /// What those said whose time has come is not what they say next.
+    pub(super) fn forget_due(&mut self, now: VirtualTime) {
+        self.deadlines.those_due_have_changed(now);
+    }
+
     /// The clock has run, and timers of the host may have woken anybody.
     pub(super) fn any_may_have_run(&mut self) {
-        self.rest.rouse_all();
+        self.rest.any_may_have_run();
     }
 
     /// What threads of programs have run so far.
