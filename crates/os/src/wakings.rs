@@ -249,6 +249,13 @@ impl Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::at_rest::{Found, Looked};
+
+    fn until_asleep(look: &Looked) {
+        while !matches!(look.look(), Found::Asleep(_)) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     fn was_woken(wakings: &Wakings, thread: pid_t) -> bool {
         let mut was_woken = false;
@@ -264,10 +271,8 @@ mod tests {
         };
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let number = child.id().cast_signed();
-        let look = crate::at_rest::Looked::open(number, number).unwrap();
-        while !matches!(look.look(), crate::at_rest::Found::Asleep(_)) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let look = Looked::open(number, number).unwrap();
+        until_asleep(&look);
         was_woken(&wakings, number);
         assert!(!was_woken(&wakings, number), "it sleeps");
         child.kill().unwrap();
@@ -295,7 +300,7 @@ mod tests {
             });
             for _ in 0..200 {
                 let own = number.recv().unwrap();
-                thread::sleep(Duration::from_micros(200));
+                until_asleep(&Looked::open(std::process::id().cast_signed(), own).unwrap());
                 was_woken(&wakings, own);
                 wake.send(()).unwrap();
                 assert!(was_woken(&wakings, own), "on processor {processor}");
