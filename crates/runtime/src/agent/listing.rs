@@ -164,6 +164,9 @@ fn domain(text: &mut String, detail: &Detail) {
     line("tdf", tdf(clock.tdf_millionths));
     line("paused", format!("{}, stops {}", span(clock.paused_ns), clock.stops));
     line("pace", pace(&status.pace));
+    if !status.pace.method.is_empty() {
+        line("idleness by", status.pace.method.clone());
+    }
     line("freeze", format!("{}, method {}", status.freeze.mode, freezing(&status.freeze)));
     line("agent", status.agent_pid.to_string());
     line("programs", detail.programs.len().to_string());
