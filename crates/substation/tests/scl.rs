@@ -347,6 +347,7 @@ fn the_work_grows_with_the_file_and_no_faster() {
     ];
     const LESS: usize = 1_000;
     const TIMES: usize = 8;
+    const ATTEMPTS: usize = 5;
     for (what, make) in kinds {
         let cost = |count: usize| {
             let text = make(count);
@@ -356,9 +357,14 @@ fn the_work_grows_with_the_file_and_no_faster() {
                 }
             })
         };
-        let (less, more) = (cost(LESS), cost(LESS * TIMES));
-        let ratio = more as f64 / less as f64;
-        println!("{what}: {less} ns, then {more} ns: {ratio:.1} times");
-        assert!(ratio < 3.0 * TIMES as f64, "{what}: {ratio:.1} times for {TIMES} times as much");
+        let ratio = || {
+            let (less, more) = (cost(LESS), cost(LESS * TIMES));
+            let ratio = more as f64 / less as f64;
+            println!("{what}: {less} ns, then {more} ns: {ratio:.1} times");
+            ratio
+        };
+        // A host that takes a processor away for a while may be counted as work, but not each time.
+        let is_fair = (0..ATTEMPTS).any(|_| ratio() < 3.0 * TIMES as f64);
+        assert!(is_fair, "{what}: more than three times {TIMES} for {TIMES} times as much");
     }
 }
