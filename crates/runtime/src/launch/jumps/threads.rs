@@ -6,7 +6,7 @@
 //! shows the new one, so they are found out once more as soon as all that are known sleep: nobody is
 //! just starting one then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -27,6 +27,8 @@ use domain::{Domain, Keeping, Pace, Program, host_now};
 
 /// So many times as long as it takes to find them out they are not found out anew while one is awake.
 const FIND_SELDOM: i64 = 5;
+/// So long a thread has for the look that it takes when its wait was ended.
+const LOOKS_ONCE_MORE: HostSpan = HostSpan::from_ms(1);
 /// No host starts as many processes in this time as it has numbers for.
 const NUMBERS_LAST: HostSpan = HostSpan::from_ms(1000);
 
@@ -43,6 +45,8 @@ pub(super) struct Threads {
     untold: Untold,
     rest: Rest,
     deadlines: Deadlines,
+    /// Threads whose native calls were ended, at which virtual and host time.
+    ended: BTreeMap<pid_t, (VirtualTime, HostTime)>,
     /// Processes that are known to be in no program, as long as none begins.
     strangers: BTreeSet<pid_t>,
     programs_begun: u64,
@@ -83,6 +87,7 @@ impl Threads {
             untold: Untold::default(),
             rest,
             deadlines: Deadlines::default(),
+            ended: BTreeMap::new(),
             strangers: BTreeSet::new(),
             programs_begun: 0,
             looked: None,
@@ -122,6 +127,21 @@ impl Threads {
     pub(super) fn wakes(&mut self, program: u64, thread: Option<pid_t>) {
         self.deadlines.has_changed(program);
         thread.map(|thread| self.rest.rouse(thread));
+    }
+
+    /// Whether the native call of a thread is to be ended now, as its time has come. It looks once more then, with a call
+    /// that waits for no time and ends by itself; one that is ended again and again would never have looked.
+    pub(super) fn is_to_be_ended(&mut self, thread: pid_t, now: VirtualTime) -> bool {
+        let host = host_now();
+        let again = |(when, ended): &(VirtualTime, HostTime)| {
+            *when != now || host - *ended > LOOKS_ONCE_MORE
+        };
+        let is_due = self.ended.get(&thread).is_none_or(again);
+        if is_due {
+            self.ended.retain(|_, (when, _)| *when == now);
+            self.ended.insert(thread, (now, host));
+        }
+        is_due
     }
 
     /// What those said whose time has come is not what they say next.
