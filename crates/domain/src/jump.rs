@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use vtime::rate::virtual_ns;
 use vtime::waits::{SLEEPS, Wait};
-use vtime::{HostTime, VirtualSpan, VirtualTime};
+use vtime::{HostTime, ProgramTime, VirtualSpan, VirtualTime};
 
 use super::kept::Kept;
 use super::page::{host_now, wake_all};
@@ -181,6 +181,8 @@ pub struct Waiter {
     place: usize,
     /// The thread as the program numbers it.
     pub thread: u32,
+    /// Until when it waits, in the time of the program.
+    pub deadline: ProgramTime,
     /// [`SLEEPS`] or [`vtime::waits::CALLS`].
     how: u32,
 }
@@ -376,7 +378,7 @@ impl Domain {
                     && until <= reached
                 {
                     let program = Arc::clone(program);
-                    waiters.push(Waiter { program, place, thread, how });
+                    waiters.push(Waiter { program, place, thread, deadline, how });
                 }
             }
         }

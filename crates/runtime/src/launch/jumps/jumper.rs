@@ -305,7 +305,8 @@ fn wake(threads: &mut Threads, now: VirtualTime, are_all_known: bool) {
     for waiter in overdue {
         let found = threads.thread(waiter.program.number, waiter.thread);
         match found {
-            Some((_, thread)) if !waiter.sleeps() && !threads.is_to_be_ended(thread, now) => {}
+            Some((_, thread))
+                if !waiter.sleeps() && !threads.is_to_be_ended(thread, waiter.deadline) => {}
             Some((process, thread)) => {
                 // A handler may have jumped out of the wait, or the thread may be in one.
                 let is_elsewhere =

@@ -16,7 +16,7 @@ use libc::pid_t;
 use os::at_rest::Looked;
 use os::wakings::Wakings;
 use os::{fds, process};
-use vtime::{HostSpan, HostTime, VirtualTime};
+use vtime::{HostSpan, HostTime, ProgramTime, VirtualTime};
 
 use super::deadlines::Deadlines;
 use super::instant::Spent;
@@ -28,7 +28,7 @@ use domain::{Domain, Keeping, Pace, Program, host_now};
 /// So many times as long as it takes to find them out they are not found out anew while one is awake.
 const FIND_SELDOM: i64 = 5;
 /// So long a thread has for the look that it takes when its wait was ended.
-const LOOKS_ONCE_MORE: HostSpan = HostSpan::from_ms(1);
+const LOOKS_ONCE_MORE: HostSpan = HostSpan::from_ns(300_000);
 /// No host starts as many processes in this time as it has numbers for.
 const NUMBERS_LAST: HostSpan = HostSpan::from_ms(1000);
 
@@ -45,8 +45,8 @@ pub(super) struct Threads {
     untold: Untold,
     rest: Rest,
     deadlines: Deadlines,
-    /// Threads whose native calls were ended, at which virtual and host time.
-    ended: BTreeMap<pid_t, (VirtualTime, HostTime)>,
+    /// Threads whose native calls were ended a short while ago, and their deadlines.
+    ended: BTreeMap<pid_t, (ProgramTime, HostTime)>,
     /// Processes that are known to be in no program, as long as none begins.
     strangers: BTreeSet<pid_t>,
     programs_begun: u64,
@@ -129,17 +129,15 @@ impl Threads {
         thread.map(|thread| self.rest.rouse(thread));
     }
 
-    /// Whether the native call of a thread is to be ended now, as its time has come. It looks once more then, with a call
-    /// that waits for no time and ends by itself; one that is ended again and again would never have looked.
-    pub(super) fn is_to_be_ended(&mut self, thread: pid_t, now: VirtualTime) -> bool {
-        let host = host_now();
-        let again = |(when, ended): &(VirtualTime, HostTime)| {
-            *when != now || host - *ended > LOOKS_ONCE_MORE
-        };
-        let is_due = self.ended.get(&thread).is_none_or(again);
+    /// Whether the native call of a thread is to be ended now, which waits for a time that has come. It looks once more
+    /// then, with a call that waits for no time and ends by itself; one that is ended again and again would never
+    /// have looked. A signal that has come before the call was made is sent again.
+    pub(super) fn is_to_be_ended(&mut self, thread: pid_t, deadline: ProgramTime) -> bool {
+        let now = host_now();
+        self.ended.retain(|_, (_, ended)| now - *ended < LOOKS_ONCE_MORE);
+        let is_due = self.ended.get(&thread).is_none_or(|(before, _)| *before != deadline);
         if is_due {
-            self.ended.retain(|_, (when, _)| *when == now);
-            self.ended.insert(thread, (now, host));
+            self.ended.insert(thread, (deadline, now));
         }
         is_due
     }
