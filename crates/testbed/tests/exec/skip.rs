@@ -58,29 +58,6 @@ fn nobody_is_lost_sight_of_in_an_exec() {
     }
 }
 
-/// Each of these waits looks asleep for some microseconds, and its time has come before it begins.
-#[test]
-fn a_wait_until_now_is_over_each_time_and_in_no_other_way() {
-    let script = "\
-import ctypes, platform, time
-libc = ctypes.CDLL(None, use_errno=True)
-futex = {'x86_64': 202, 'aarch64': 98}[platform.machine()]
-word, bitset, private_wait = ctypes.c_uint32(0), ctypes.c_uint32(0xffffffff), 9 | 128
-ends = set()
-for _ in range(3000):
-    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    until = (ctypes.c_long * 2)(now // 10**9, now % 10**9)
-    libc.syscall(futex, ctypes.byref(word), private_wait, 0, until, None, bitset)
-    ends.add(ctypes.get_errno())
-print(ends)
-";
-    for pace in PACES {
-        let mut command = qcycle(&["exec", "--pace", pace, "--", "python3", "-c", script]);
-        // ETIMEDOUT.
-        goes_well(&mut command, "{110}\n");
-    }
-}
-
 /// Its memory and files are not to be seen under its number. Beside a sleeper whose time is a hundred years off.
 #[test]
 fn a_program_whose_first_thread_has_ended_is_waited_for() {

@@ -17,13 +17,15 @@
 //! always right.
 //!
 //! - [`jumper`]: the thread, and its decisions
-//! - [`threads`]: the threads that must sleep; [`rest`]: whether they do; [`deadlines`]: until when they wait
+//! - [`threads`]: the threads that must sleep; [`rest`]: whether they do; [`deadlines`]: until when they wait;
+//!   [`ended`]: whose calls were ended for that
 //! - [`segments`]: what kernels still owe to connections of programs
 //! - [`instant`]: whether an instant has gone on for too long, where the clock stands
 //! - [`account`]: what kept the clock from jumping, and for how long
 
 mod account;
 mod deadlines;
+mod ended;
 mod instant;
 mod jumper;
 mod rest;

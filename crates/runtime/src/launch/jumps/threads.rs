@@ -6,7 +6,7 @@
 //! shows the new one, so they are found out once more as soon as all that are known sleep: nobody is
 //! just starting one then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -19,6 +19,7 @@ use os::{fds, process};
 use vtime::{HostSpan, HostTime, ProgramTime, VirtualTime};
 
 use super::deadlines::Deadlines;
+use super::ended::Ended;
 use super::instant::Spent;
 use super::rest::{Hearing, Known, Owner, Rest};
 use super::segments::{Namespaces, Which};
@@ -27,8 +28,6 @@ use domain::{Domain, Keeping, Pace, Program, host_now};
 
 /// So many times as long as it takes to find them out they are not found out anew while one is awake.
 const FIND_SELDOM: i64 = 5;
-/// So long a thread has for the look that it takes when its wait was ended.
-const LOOKS_ONCE_MORE: HostSpan = HostSpan::from_ns(300_000);
 /// No host starts as many processes in this time as it has numbers for.
 const NUMBERS_LAST: HostSpan = HostSpan::from_ms(1000);
 
@@ -45,8 +44,7 @@ pub(super) struct Threads {
     untold: Untold,
     rest: Rest,
     deadlines: Deadlines,
-    /// Threads whose native calls were ended a short while ago, and their deadlines.
-    ended: BTreeMap<pid_t, (ProgramTime, HostTime)>,
+    ended: Ended,
     /// Processes that are known to be in no program, as long as none begins.
     strangers: BTreeSet<pid_t>,
     programs_begun: u64,
@@ -87,7 +85,7 @@ impl Threads {
             untold: Untold::default(),
             rest,
             deadlines: Deadlines::default(),
-            ended: BTreeMap::new(),
+            ended: Ended::default(),
             strangers: BTreeSet::new(),
             programs_begun: 0,
             looked: None,
@@ -129,17 +127,9 @@ impl Threads {
         thread.map(|thread| self.rest.rouse(thread));
     }
 
-    /// Whether the native call of a thread is to be ended now, which waits for a time that has come. It looks once more
-    /// then, with a call that waits for no time and ends by itself; one that is ended again and again would never
-    /// have looked. A signal that has come before the call was made is sent again.
+    /// Whether the native call of a thread is to be ended now, which waits for a time that has come.
     pub(super) fn is_to_be_ended(&mut self, thread: pid_t, deadline: ProgramTime) -> bool {
-        let now = host_now();
-        self.ended.retain(|_, (_, ended)| now - *ended < LOOKS_ONCE_MORE);
-        let is_due = self.ended.get(&thread).is_none_or(|(before, _)| *before != deadline);
-        if is_due {
-            self.ended.insert(thread, (deadline, now));
-        }
-        is_due
+        self.ended.is_due(thread, deadline, host_now())
     }
 
     /// What those said whose time has come is not what they say next.
