@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_wait_is_ended_once_for_its_deadline_and_again_after_a_while() {
         let (first, second) = (ProgramTime::from_ns(5), ProgramTime::from_ns(6));
-        let us = |us| HostTime::ZERO + HostSpan::from_ns(us * 1000);
+        let us = |us: i64| HostTime::ZERO + HostSpan::from_ns(us * 1000);
         let mut ended = Ended::default();
         assert!(ended.is_due(7, first, us(0)) && ended.is_due(8, first, us(0)));
         assert!(!ended.is_due(7, first, us(10)), "it looks once more");
