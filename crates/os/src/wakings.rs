@@ -69,8 +69,6 @@ pub struct Wakings {
 
 // SAFETY: the mapping belongs to this value alone, whichever thread has it.
 unsafe impl Send for Wakings {}
-// SAFETY: it consists of atomic words.
-unsafe impl Sync for Wakings {}
 
 impl Wakings {
     /// Has them noted from now on.

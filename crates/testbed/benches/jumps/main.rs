@@ -8,10 +8,11 @@
 #[path = "../clock/figures.rs"]
 #[allow(dead_code, reason = "comparisons in pairs are the other bench's")]
 mod figures;
+#[path = "../guests/gcc.rs"]
+mod gcc;
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -42,7 +43,7 @@ fn main() -> Result<()> {
     let is_tiny = has("--tiny");
     let size = if is_tiny { &TINY } else { &FULL };
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let guest = build(scratch)?;
+    let guest = gcc::build(scratch, "jumps", "sleepers")?;
     let mut figures = Vec::new();
     for programs in size.programs {
         eprintln!("bench: {programs} programs that sleep");
@@ -118,15 +119,4 @@ fn write_page(size: &Size, figures: &[Figure]) -> Result<()> {
     let (before, after) =
         parts.with_context(|| format!("{} has no place for it", page.display()))?;
     Ok(std::fs::write(page, [before, BEGIN, &rows, END, after].concat())?)
-}
-
-fn build(folder: &Path) -> Result<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/guests/sleepers.c");
-    let program = folder.join("jumps-sleepers");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wall", "-Werror", "-static", "-o"]).arg(&program).arg(source);
-    let output = gcc.output()?;
-    std::io::stderr().write_all(&output.stderr)?;
-    ensure!(output.status.success(), "{gcc:?} failed");
-    Ok(program)
 }

@@ -10,6 +10,8 @@ mod crowd;
 #[path = "../clock/figures.rs"]
 #[allow(dead_code, reason = "comparisons in pairs are the other bench's")]
 mod figures;
+#[path = "../guests/gcc.rs"]
+mod gcc;
 mod guest;
 mod lateness;
 
@@ -59,20 +61,21 @@ fn main() -> Result<()> {
     let is_tiny = arguments.iter().any(|argument| argument == "--tiny");
     let size = if is_tiny { &TINY } else { &FULL };
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let build = |source: &str| gcc::build(scratch, "pause", source);
     let mut figures = Vec::new();
-    let idle = build(scratch, "idle")?;
+    let idle = build("idle")?;
     for programs in size.programs {
         eprintln!("bench: a pause of {programs} programs");
         figures.extend(pauses(&idle, *programs, size.pauses)?);
     }
     eprintln!("bench: two programs in turn over {} holds", size.turns);
-    figures.extend(turns(&build(scratch, "turns")?, size.turns)?);
+    figures.extend(turns(&build("turns")?, size.turns)?);
     eprintln!("bench: {} programs with timers over {} holds", size.load.0, size.load.1);
-    figures.extend(load(&build(scratch, "../../tests/guests/load")?, size.load)?);
+    figures.extend(load(&build("../../tests/guests/load")?, size.load)?);
     eprintln!("bench: each waiting call over a hold, {} times", size.waits);
-    figures.extend(lateness::figures(&build(scratch, "../../tests/guests/waits")?, size.waits)?);
+    figures.extend(lateness::figures(&build("../../tests/guests/waits")?, size.waits)?);
     eprintln!("bench: {} threads that wait, {} times", size.crowd.0, size.crowd.1);
-    figures.extend(crowd::figures(&build(scratch, "../../tests/guests/crowd")?, size.crowd)?);
+    figures.extend(crowd::figures(&build("../../tests/guests/crowd")?, size.crowd)?);
     print!("{}", table(&figures));
     let file = if is_tiny {
         scratch.join("bench-pause-tiny.json")
@@ -235,16 +238,4 @@ fn memory_mib() -> Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib: f64 = line.and_then(|line| line.split_whitespace().next()).unwrap_or("0").parse()?;
     Ok(kib / 1024.0)
-}
-
-fn build(folder: &Path, source: &str) -> Result<PathBuf> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/guests");
-    let name = Path::new(source).file_name().context("a source has a name")?;
-    let program = folder.join(format!("pause-{}", name.display()));
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wall", "-Werror", "-pthread", "-static", "-o"]).arg(&program);
-    let output = gcc.arg(sources.join(format!("{source}.c"))).output()?;
-    std::io::stderr().write_all(&output.stderr)?;
-    ensure!(output.status.success(), "{gcc:?} failed");
-    Ok(program)
 }
