@@ -18,7 +18,7 @@ use vtime::{HostTime, ProgramTime, VirtualSpan, VirtualTime};
 use super::kept::Kept;
 use super::page::{host_now, wake_all};
 use super::programs::Program;
-use super::{Changed, Domain};
+use super::{Changed, Computed, Domain};
 
 /// How the time of a domain passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -109,6 +109,9 @@ pub struct PaceStatus {
     /// had computed most: the clock ran until all waited again.
     #[serde(default)]
     pub overran: BTreeMap<String, u64>,
+    /// What programs have computed, by the name of their node, where that takes virtual time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub computed: BTreeMap<String, Computed>,
     /// Virtual time that passed at host rate, in nanoseconds, by what kept it from being jumped over.
     pub kept_ns: Kept,
 }
@@ -134,6 +137,11 @@ impl PaceStatus {
         }
         if self.overlooked > 0 {
             parts.push(format!("threads that ran unnoticed: {}", self.overlooked));
+        }
+        for (node, computed) in &self.computed {
+            let [processor, took] = [computed.processor_ns, computed.took_ns]
+                .map(|ns| shown(i64::try_from(ns).unwrap_or(i64::MAX)));
+            parts.push(format!("{node} computed {processor}, which took {took}"));
         }
         let ran = self.kept_ns.words(&shown);
         match (ran.is_empty(), self.pace) {
@@ -289,6 +297,12 @@ impl Domain {
         state.runs.long(now, notable)
     }
 
+    /// Virtual time now, and how much of it was jumped over.
+    pub(super) fn now_and_jumped(&self) -> (VirtualTime, VirtualSpan) {
+        let state = self.state.lock();
+        (state.clock.at(self.host_now()), state.clock.jumped())
+    }
+
     /// How its time has passed so far.
     pub fn pace_status(&self) -> PaceStatus {
         let (jumps, skipped) = {
@@ -303,6 +317,7 @@ impl Domain {
             skipped_ns: skipped.as_ns(),
             late_kernels_ns: self.late_kernels_ns.load(Ordering::Relaxed),
             overran: self.overran.lock().clone(),
+            computed: self.computed(),
             kept_ns: self.kept.lock().clone(),
         }
     }
@@ -369,7 +384,7 @@ impl Domain {
     ) -> Vec<Waiter> {
         let mut waiters = Vec::new();
         for program in programs {
-            let (mut clock, reached) = (None, program.wakes.reached(now));
+            let (mut clock, reached) = (None, program.node.wakes().reached(now));
             for (place, wait) in program.waits().present().iter().enumerate() {
                 let thread = wait.thread();
                 if let (1.., Some((deadline, how))) = (thread, wait.awaits())

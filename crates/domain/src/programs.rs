@@ -11,8 +11,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use os::process::own_number;
 use parking_lot::Mutex;
 use random::{Random, seed_for, seed_named};
+use vtime::ahead::Busy;
 use vtime::image::Counters;
 use vtime::late::Late;
 use vtime::own::{Moment, OwnClock};
@@ -21,7 +23,7 @@ use vtime::waits::{Wait, Waits};
 use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock, VirtualTime, Wakes};
 
 use super::page::{self, Mapped, Shared, Writers, host_now};
-use super::{Changed, Domain, look_again, relax, settled_host_now};
+use super::{Changed, Computed, Domain, NodeTime, look_again, relax, settled_host_now};
 
 /// A sweep costs a look at each process of the host; this many programs may wait for one.
 const UNSWEPT_MAX: usize = 64;
@@ -38,8 +40,10 @@ pub struct Program {
     pub name: String,
     /// The process that called exec.
     pub process: i32,
+    /// As it numbers itself.
+    pub(super) own_process: i32,
     /// When what it waits for reaches it.
-    pub(super) wakes: Wakes,
+    pub(super) node: Arc<NodeTime>,
     page: Mapped<OwnPage>,
     memory: Memory,
     state: Mutex<State>,
@@ -111,8 +115,8 @@ pub(super) struct Programs {
     by_memory: BTreeMap<Memory, u64>,
     /// Of those that no other program has begun, by the name and the file.
     first: Ordinals,
-    /// Of those, by the name, unless that is at once.
-    wakes: BTreeMap<String, Wakes>,
+    /// Of those, by the name, unless what is due reaches them at once.
+    nodes: BTreeMap<String, Arc<NodeTime>>,
     /// How many were left by the last sweep.
     swept: usize,
     gone: Counters,
@@ -150,7 +154,22 @@ impl Program {
 
     /// How late its timed waits ended since this was last asked, as it says itself, beyond what it is to compute.
     pub fn take_late_waits(&self) -> Late {
-        self.page.late_waits().take().beyond(self.wakes.charge().as_ns())
+        let expected = match self.node.takes_processor_time() {
+            // For as long as it has computed, whatever that is.
+            true => i64::MAX,
+            false => self.node.wakes().charge().as_ns(),
+        };
+        self.page.late_waits().take().beyond(expected)
+    }
+
+    /// Tells it how far it is ahead of its domain by what it has computed.
+    pub(super) fn is_ahead(&self, busy: Busy) {
+        self.page.ahead().publish(busy);
+    }
+
+    /// When what is due reaches it.
+    pub const fn node(&self) -> &Arc<NodeTime> {
+        &self.node
     }
 
     /// How often it has looked at a clock that stands, as it says.
@@ -165,7 +184,7 @@ impl Program {
 
     /// The time of the domain at which what is due at a time of its own reaches it.
     pub(super) fn reaches(&self, due: ProgramTime) -> Option<VirtualTime> {
-        self.own_clock().reaches(due).map(|due| self.wakes.at(due))
+        self.own_clock().reaches(due).map(|due| self.node.wakes().at(due))
     }
 
     /// The first time of the domain for which one of its threads waits, and how often one so far has not found a
@@ -228,8 +247,8 @@ impl Domain {
             parent.as_ref().map_or(OwnClock::Domain, |parent| parent.state.lock().clock.clone());
         let mut programs = self.programs.lock();
         programs.made += 1;
-        let wakes = parent.as_ref().map(|parent| parent.wakes);
-        let wakes = wakes.or_else(|| programs.wakes.get(name).copied()).unwrap_or(Wakes::AT_ONCE);
+        let node = parent.as_ref().map(|parent| &parent.node).or_else(|| programs.nodes.get(name));
+        let node = node.cloned().unwrap_or_else(|| Arc::new(NodeTime::at_once()));
         let seed = match parent {
             Some(parent) => parent.state.lock().seeds.as_mut().map(|own| own.next(file)),
             None => {
@@ -240,26 +259,38 @@ impl Domain {
         let number = programs.made;
         let identity = Identity { domain: self.token, program: number };
         let epochs = self.page.epochs();
-        let page = OwnPage::new(identity, epochs).with_random_seed(seed.unwrap_or(0));
+        let mut page = OwnPage::new(identity, epochs).with_random_seed(seed.unwrap_or(0));
+        let own_process = own_number(process).cast_signed();
+        if let Some(busy) = node.begins(process, own_process) {
+            page = page.computing(busy);
+        }
         let shared = Shared::new(c"quartercycle-own", page, Writers::All)?;
         let published = 1;
-        shared.publish(&clock, published);
+        shared.publish(&clock, published, node.takes_processor_time());
         let (descriptor, page) = shared.into_parts();
         let memory = Memory::of(&descriptor)?;
         let paused = HostSpan::ZERO;
         let seeds = seed.map(|seed| Seeds { seed, children: Ordinals::new(), opened: 0 });
         let state = State { clock, published, paused_before, paused, missed: None, seeds };
         let (name, state) = (name.to_owned(), Mutex::new(state));
-        let program = Arc::new(Program { number, name, process, wakes, page, memory, state });
+        let program =
+            Arc::new(Program { number, name, process, own_process, node, page, memory, state });
         programs.present.insert(number, Arc::clone(&program));
         programs.by_memory.insert(memory, number);
         Ok((program, descriptor))
     }
 
-    /// Says when what they wait for reaches programs that begin from now on, by the names under which they are
-    /// started, and those that these start.
-    pub fn set_wakes(&self, wakes: BTreeMap<String, Wakes>) {
-        self.programs.lock().wakes = wakes;
+    /// Says on which nodes programs begin from now on, by the names under which they are started, and those that
+    /// these start.
+    pub fn set_nodes(&self, nodes: BTreeMap<String, Arc<NodeTime>>) {
+        self.programs.lock().nodes = nodes;
+    }
+
+    /// What programs have computed, by the name of their node, where that takes virtual time.
+    pub(super) fn computed(&self) -> BTreeMap<String, Computed> {
+        let programs = self.programs.lock();
+        let nodes = programs.nodes.values().filter(|node| node.takes_processor_time());
+        nodes.map(|node| (node.name().to_owned(), node.computed())).collect()
     }
 
     /// The programs that are not known to be gone.
@@ -308,7 +339,8 @@ impl Domain {
                 for program in programs {
                     let mut state = program.state.lock();
                     state.change(change, moment, clock.paused(now));
-                    program.page.publish(&state.clock, state.published);
+                    let computes = program.node.takes_processor_time();
+                    program.page.publish(&state.clock, state.published, computes);
                 }
                 self.lines_changed.fetch_add(1, Ordering::SeqCst);
                 Changed { resumes: true, dilates: true, ..Changed::default() }
@@ -359,14 +391,23 @@ impl Domain {
         let Some(program) = self.program(number) else { return self.now().of_program() };
         let state = self.state.lock();
         let now = self.moment(&state.clock, host_now());
-        program.state.lock().clock.at(now).0
+        let own = program.state.lock().clock.clone();
+        drop(state);
+        match own {
+            OwnClock::Domain if program.node.takes_processor_time() => {
+                let (wakes, _) = self.look_at(&program.node);
+                wakes.leaves(now.domain.0).of_program()
+            }
+            _ => own.at(now).0,
+        }
     }
 
     /// The time of the program with this number of which all that was due has reached it.
     pub fn reached_by(&self, number: u64) -> ProgramTime {
         match self.program(number) {
-            Some(program) if program.wakes != Wakes::AT_ONCE => {
-                let (host, domain) = (host_now(), (program.wakes.reached(self.now()), 0));
+            Some(program) if program.node.wakes() != Wakes::AT_ONCE => {
+                let reached = program.node.wakes().reached(self.now());
+                let (host, domain) = (host_now(), (reached, 0));
                 program.own_clock().at(Moment { host, domain }).0
             }
             _ => self.now_of(number),
@@ -376,7 +417,8 @@ impl Domain {
     /// The host time at which what is due at `when` reaches the program with this number if nothing changes.
     pub fn host_time_of_program(&self, number: u64, when: ProgramTime) -> Option<HostTime> {
         let program = self.program(number);
-        if program.as_ref().is_some_and(|one| one.wakes != Wakes::AT_ONCE && !one.is_free()) {
+        if program.as_ref().is_some_and(|one| one.node.wakes() != Wakes::AT_ONCE && !one.is_free())
+        {
             return self.host_time_of(self.virtual_time_of_program(number, when)?);
         }
         // Held meanwhile, so that both lines are those of one moment.

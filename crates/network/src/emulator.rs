@@ -32,7 +32,7 @@ use super::owed::Owed;
 use super::plan::Plan;
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
 use super::{repeats, tap};
-use domain::{Domain, Pace, Watch, host_now, poll_until, readable};
+use domain::{Domain, NodeTime, Pace, Watch, host_now, poll_until, readable};
 
 /// Frames read from one node, and handed over to all, per round.
 const FRAMES_PER_ROUND: usize = 64;
@@ -54,8 +54,8 @@ pub struct Emulator {
 
 /// Starts the network of `plan`: `taps` are the devices of its nodes by name, `zero` is scenario
 /// time zero in the domain's time, and `captures` the folder for `<node>.pcapng` and
-/// `<attacker>.pcapng`, if frames are to be kept. `wakes` says when nodes get what has arrived,
-/// by name, unless that is at once.
+/// `<attacker>.pcapng`, if frames are to be kept. `nodes` says when nodes get what has arrived,
+/// and when what they send leaves them, by name, unless that is at once.
 ///
 /// # Errors
 /// When a node has no device, a capture cannot be made, or the kernel gives no thread.
@@ -65,13 +65,14 @@ pub fn start(
     domain: Arc<Domain>,
     zero: VirtualTime,
     captures: Option<&Path>,
-    wakes: &BTreeMap<String, Wakes>,
+    nodes: &BTreeMap<String, Arc<NodeTime>>,
 ) -> io::Result<Emulator> {
     let (stopped, stop) = io::pipe()?;
     let mut round = Round::new(plan, taps, domain, zero, captures, stopped)?;
     for (station, name) in round.names.iter().enumerate() {
-        if let Some(&wakes) = wakes.get(name) {
-            round.fabric.set_wakes(station, wakes);
+        if let Some(node) = nodes.get(name) {
+            round.fabric.set_wakes(station, node.wakes());
+            round.computing[station] = node.takes_processor_time().then(|| Arc::clone(node));
         }
     }
     let board = Arc::clone(&round.board);
@@ -116,6 +117,11 @@ struct Round {
     /// By station; attackers have none.
     interfaces: Vec<Option<Interface>>,
     names: Vec<String>,
+    /// By station, those whose programs keep them busy by what they compute.
+    computing: Vec<Option<Arc<NodeTime>>>,
+    /// What such nodes have sent, by when it leaves them, in the order in which they have sent it.
+    leaving: BTreeMap<(VirtualTime, u64), (usize, Frame)>,
+    sent: u64,
     /// Arrived and not yet handed over.
     outbox: VecDeque<Delivery>,
     recorder: Option<Recorder>,
@@ -162,7 +168,10 @@ impl Round {
             domain,
             stopped,
             interfaces,
+            computing: vec![None; names.len()],
             names,
+            leaving: BTreeMap::new(),
+            sent: 0,
             outbox: VecDeque::new(),
             lateness: LatenessCounter::default(),
             buffer: vec![0; FRAME_OCTETS_MAX],
@@ -186,6 +195,7 @@ impl Round {
             };
             // Forgotten before the clock is read below, so that no change is missed.
             self.watch.clear();
+            self.send_what_leaves();
             for station in ready.stations {
                 self.take_from(station);
             }
@@ -216,16 +226,49 @@ impl Round {
                         self.count(station, |stats| stats.withheld_repeats += 1);
                         continue;
                     }
-                    let now = self.domain.now();
                     self.count(station, |stats| stats.sent += 1);
-                    self.record(station, now, Heading::Outbound, &frame);
-                    self.fabric.receive(station, frame, now);
+                    self.send(station, frame);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return self.mark_gone(station, &error.to_string()),
             }
         }
+    }
+
+    /// Sends a frame at once, or, if its node has computed, when that is over.
+    fn send(&mut self, station: usize, frame: Frame) {
+        let now = self.domain.now();
+        let leaves = self.look_at(station).map_or(now, |wakes| wakes.leaves(now));
+        if leaves > now {
+            self.sent += 1;
+            self.leaving.insert((leaves, self.sent), (station, frame));
+        } else {
+            self.leave(station, frame, now);
+        }
+    }
+
+    fn send_what_leaves(&mut self) {
+        let now = self.domain.now();
+        while let Some(first) = self.leaving.first_entry()
+            && first.key().0 <= now
+        {
+            let ((at, _), (station, frame)) = first.remove_entry();
+            self.leave(station, frame, at);
+        }
+    }
+
+    fn leave(&mut self, station: usize, frame: Frame, at: VirtualTime) {
+        self.record(station, at, Heading::Outbound, &frame);
+        self.fabric.receive(station, frame, at);
+    }
+
+    /// What the node at a station has computed until now, if that takes virtual time.
+    fn look_at(&mut self, station: usize) -> Option<Wakes> {
+        let node = self.computing[station].as_ref()?;
+        let (wakes, _) = self.domain.look_at(node);
+        self.fabric.set_wakes(station, wakes);
+        Some(wakes)
     }
 
     /// Whether a frame was sent only because host time passed while the clock was stopped.
@@ -237,7 +280,8 @@ impl Round {
     /// Frames that are to be handed over.
     fn under_way(&self) -> impl Iterator<Item = &[u8]> {
         let outbox = self.outbox.iter().map(|delivery| &delivery.frame);
-        self.fabric.under_way().chain(outbox).map(|frame| &frame[..])
+        let leaving = self.leaving.values().map(|(_, frame)| frame);
+        self.fabric.under_way().chain(outbox).chain(leaving).map(|frame| &frame[..])
     }
 
     fn count(&mut self, station: usize, add: impl FnOnce(&mut InterfaceStats)) {
@@ -258,6 +302,11 @@ impl Round {
     /// Hands over what has arrived, unless the clock is stopped.
     fn deliver(&mut self) {
         let Some(now) = self.running_now() else { return };
+        for (station, node) in self.computing.iter().enumerate() {
+            if let Some(node) = node {
+                self.fabric.set_wakes(station, node.wakes());
+            }
+        }
         self.outbox.extend(self.fabric.poll(now));
         let host = host_now();
         for _ in 0..FRAMES_PER_ROUND {
@@ -333,7 +382,9 @@ impl Round {
 
     /// When there is something to do next.
     fn next_at(&self) -> Option<VirtualTime> {
-        self.outbox.front().map(|delivery| delivery.at).or(self.fabric.next_at())
+        let next = self.outbox.front().map(|delivery| delivery.at).or(self.fabric.next_at());
+        let leaves = self.leaving.first_key_value().map(|((at, _), _)| *at);
+        next.into_iter().chain(leaves).min()
     }
 
     /// The host time at which the next frame is due or captures are to be written.

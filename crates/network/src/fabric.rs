@@ -140,11 +140,23 @@ impl Fabric {
         self.send(station, frame);
     }
 
-    /// What is to be handed over to nodes by `now` and was not yet, in order of time, then of arrival.
+    /// What is to be handed over to nodes by `now` and was not yet, in order of time, then of arrival. What was
+    /// to be handed over while a node is busy, as is known by now, is handed over afterwards.
     pub fn poll(&mut self, now: VirtualTime) -> Vec<Delivery> {
         self.advance(now);
         let later = self.arrived.split_off(&(now, u64::MAX));
-        std::mem::replace(&mut self.arrived, later).into_values().collect()
+        let due = std::mem::replace(&mut self.arrived, later);
+        let (due, put_off): (Vec<_>, Vec<_>) = due
+            .into_iter()
+            .map(|((_, number), delivery)| {
+                let at = self.stations[delivery.station].wakes.put_off(delivery.at);
+                (number, Delivery { at, ..delivery })
+            })
+            .partition(|(_, delivery)| delivery.at <= now);
+        let put_off =
+            put_off.into_iter().map(|(number, delivery)| ((delivery.at, number), delivery));
+        self.arrived.extend(put_off);
+        due.into_iter().map(|(_, delivery)| delivery).collect()
     }
 
     /// Frames that have not been polled, on all links.

@@ -30,10 +30,32 @@ pub fn signal_set(status: &str, name: &str) -> u64 {
     field(status, name).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
 }
 
+/// A thread as its process numbers it, which may be in a namespace of its own. pid_namespaces(7)
+pub fn own_number(thread: pid_t) -> u32 {
+    let status = status_of(thread);
+    let numbers = field(&status, "NSpid").and_then(|numbers| numbers.split_whitespace().last());
+    numbers.and_then(|number| number.parse().ok()).unwrap_or(thread.cast_unsigned())
+}
+
 /// The name of a process as the kernel has it; empty if it is gone.
 pub fn name_of(process: pid_t) -> String {
     let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     String::from_utf8_lossy(name.trim_ascii_end()).into_owned()
+}
+
+/// Processor time that all threads of a process have used, those too that have ended, in nanoseconds; `None` if
+/// it is gone. clock_getcpuclockid(3)
+pub fn processor_time_ns(process: pid_t) -> Option<u64> {
+    // As the C library makes it: the bits of the number turned over, and which clock it is (`CPUCLOCK_SCHED`).
+    const SCHED: libc::clockid_t = 2;
+    let clock = !process << 3 | SCHED;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one structure.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return None;
+    }
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
 }
 
 /// Whether two processes have one and the same memory, as before the exec of a `vfork` child. kcmp(2)

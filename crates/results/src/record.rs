@@ -94,6 +94,10 @@ pub struct ScenarioRecord {
     /// those that were to compute at all.
     #[serde(default)]
     pub per_wakeup_ns: BTreeMap<String, i64>,
+    /// Virtual seconds that each second of processor time was to take, by node, with [`Pace::Events`]; of those
+    /// where it was to take any.
+    #[serde(default)]
+    pub per_processor_time: BTreeMap<String, f64>,
     /// Virtual time before zero.
     pub settle_ns: i64,
     /// Planned virtual length from zero.
@@ -264,6 +268,8 @@ impl WallAccount {
         // The sum of none would be -0.
         let computed_s = self.programs_cpu_s.values().fold(0.0, |sum, each| sum + each);
         let untimed_s = (computed_s - timed_ns as f64 / 1e9).max(0.0);
+        let charged_ns: u64 = self.pace.computed.values().map(|one| one.processor_ns).sum();
+        let untimed_s = (untimed_s - charged_ns as f64 / 1e9).max(0.0);
         (self.pace.pace == Pace::Events).then_some(untimed_s)
     }
 }
@@ -346,8 +352,14 @@ impl RunRecord {
 
 /// Name of a node that computes at each wake-up, and for how long.
 fn per_wakeup_ns(node: &Node) -> Option<(String, i64)> {
-    let ns = node.per_wakeup.as_ns();
+    let ns = node.compute.per_wakeup.as_ns();
     (ns > 0).then(|| (node.name.clone(), ns))
+}
+
+/// Name of a node where processor time takes virtual time, and how much of it.
+fn per_processor_time(node: &Node) -> Option<(String, f64)> {
+    let millionths = node.compute.per_processor_time_millionths;
+    (millionths > 0).then(|| (node.name.clone(), f64::from(millionths) / 1e6))
 }
 
 impl ScenarioRecord {
@@ -366,6 +378,7 @@ impl ScenarioRecord {
             pace: scenario.pace,
             order: scenario.order,
             per_wakeup_ns: scenario.nodes.iter().filter_map(per_wakeup_ns).collect(),
+            per_processor_time: scenario.nodes.iter().filter_map(per_processor_time).collect(),
             settle_ns: scenario.settle.as_ns(),
             duration_ns: scenario.duration.as_ns(),
             nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),
@@ -385,6 +398,10 @@ impl ScenarioRecord {
                 let us = figure(*ns as f64 / 1e3);
                 words += &format!(", {node} computes {us} us at each wake-up");
             }
+            for (node, factor) in &self.per_processor_time {
+                let factor = figure(*factor);
+                words += &format!(", processor time of {node} takes {factor} times as long");
+            }
         }
         words
     }
@@ -400,9 +417,11 @@ mod tests {
             pace: Pace::Events,
             order: Order::OneNodeAtATime,
             per_wakeup_ns: [("board".to_owned(), 50_500)].into(),
+            per_processor_time: [("relay".to_owned(), 2.5)].into(),
             ..ScenarioRecord::default()
         };
-        let told = "events, one node at a time, board computes 50.5 us at each wake-up";
+        let told = "events, one node at a time, board computes 50.5 us at each wake-up, \
+                    processor time of relay takes 2.5 times as long";
         assert_eq!(scenario.pace_words(), told);
         scenario.pace = Pace::Skip;
         assert_eq!(scenario.pace_words(), "skip");

@@ -84,6 +84,7 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         pace: Pace::Skip,
         order: Order::default(),
         per_wakeup_ns: BTreeMap::new(),
+        per_processor_time: BTreeMap::new(),
         settle_ns: 2000 * MS,
         duration_ns: END_MS * MS,
         nodes: [("sensor".to_owned(), address(1)), ("controller".to_owned(), address(2))].into(),

@@ -227,13 +227,24 @@ pub(crate) static NODE: Table = Table {
 pub(crate) static COMPUTE: Table = Table {
     what: "what computing takes",
     name: "compute",
-    keys: &[key(
-        "per_wakeup",
-        Time,
-        Required,
-        "for each wake-up by a time, a frame or a point with a latency: the programs wake later by so \
-         much, so that all that they do then is later too, what they send and their next waits",
-    )],
+    keys: &[
+        key(
+            "per_wakeup",
+            Time,
+            Optional,
+            "for each wake-up by a time, a frame or a point with a latency: the programs wake later by so \
+             much, so that all that they do then is later too, what they send and their next waits",
+        ),
+        key(
+            "per_processor_time",
+            Factor,
+            Optional,
+            "virtual seconds for each second of processor time that its programs use, 0.01 to 1000: so many \
+             times slower than this machine is the processor of the node. What they send, what they \
+             print and their accesses to points come when what was computed before is over, and what \
+             becomes due meanwhile reaches them then",
+        ),
+    ],
 };
 
 pub(crate) static POINT_FILE: Table = Table {

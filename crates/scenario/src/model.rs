@@ -97,11 +97,19 @@ pub struct Node {
     /// Address and prefix length of its interface `eth0`, if it is linked.
     pub address: Option<(Ipv4Addr, u8)>,
     pub files: Vec<PointFile>,
-    /// Virtual time that it computes whenever it wakes, with [`Pace::Events`].
-    #[serde(with = "span_ns")]
-    pub per_wakeup: VirtualSpan,
+    pub compute: Compute,
     /// Programs, in the order in which they start.
     pub programs: Vec<Program>,
+}
+
+/// What computing takes on a node, with [`Pace::Events`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compute {
+    /// Virtual time that it computes whenever it wakes.
+    #[serde(with = "span_ns")]
+    pub per_wakeup: VirtualSpan,
+    /// Virtual time for each second of processor time, in millionths; 0 for none.
+    pub per_processor_time_millionths: u32,
 }
 
 /// A point served as a file below `/plant`: `/plant/<point>`.

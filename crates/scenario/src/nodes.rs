@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use super::files::Places;
-use super::model::{Node, OnExit, PointFile, Program};
+use super::model::{Compute, Node, OnExit, PointFile, Program};
 use super::plant;
 use ::plant::name::{self, PointName};
 use settings::cursor::{Cursor, Mapping, Placed};
@@ -40,7 +40,7 @@ fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) 
     let node = Node {
         name: name.value.clone(),
         address: None,
-        per_wakeup: VirtualSpan::ZERO,
+        compute: Compute::default(),
         files: Vec::new(),
         programs: Vec::new(),
     };
@@ -57,13 +57,25 @@ fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) 
         read.has_address = mapping.has("address");
         read.address = mapping.parse("address", address);
         read.node.address = read.address.as_ref().map(|address| address.value);
-        let compute = mapping.mapping("compute");
-        let per_wakeup = compute.and_then(|it| it.parse("per_wakeup", units::time_not_negative));
-        read.node.per_wakeup = per_wakeup.map_or(VirtualSpan::ZERO, |span| span.value);
+        read.node.compute = mapping.mapping("compute").map(|it| compute(&it)).unwrap_or_default();
         read_files(&mapping, &mut read);
         read_programs(&mapping, places, &mut read);
     }
     read
+}
+
+fn compute(mapping: &Mapping<'_>) -> Compute {
+    let keys = ["per_wakeup", "per_processor_time"];
+    if !keys.iter().any(|key| mapping.has(key)) {
+        mapping.require(&keys[..1]);
+    }
+    let per_wakeup = mapping.parse(keys[0], units::time_not_negative);
+    let factor = mapping.parse(keys[1], units::factor);
+    let millionths = factor.map_or(0, |factor| factor.value.millionths());
+    Compute {
+        per_wakeup: per_wakeup.map_or(VirtualSpan::ZERO, |span| span.value),
+        per_processor_time_millionths: u32::try_from(millionths).unwrap_or(u32::MAX),
+    }
 }
 
 fn read_files<'a>(node: &Mapping<'a>, read: &mut Read<'a>) {

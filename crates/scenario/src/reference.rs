@@ -103,7 +103,7 @@ nodes:
       - {name: sensor, run: sh sensor.sh --port 5020}
   controller:
     address: 10.0.0.1/24
-    compute: {per_wakeup: 50 us}
+    compute: {per_wakeup: 50 us, per_processor_time: 8}
     files:
       - {point: storage.es.kW, access: write}
     programs:

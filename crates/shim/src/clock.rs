@@ -3,6 +3,7 @@
 use core::mem::MaybeUninit;
 
 use vtime::History;
+use vtime::ahead::Ahead;
 use vtime::image::HISTORY;
 use vtime::own::ProgramSnapshot;
 use vtime::own_page::Past;
@@ -70,7 +71,29 @@ fn host_now_otherwise() -> HostTime {
 
 #[inline]
 pub(crate) fn now() -> ProgramTime {
-    own().now(page(), host_now, relax)
+    seen(own().now(page(), host_now, relax))
+}
+
+/// What the program sees of its time, where what it computes takes time.
+#[inline]
+pub(crate) fn seen(now: ProgramTime) -> ProgramTime {
+    own().is_ahead().map_or(now, |ahead| seen_ahead(ahead, now))
+}
+
+#[cold]
+#[inline(never)]
+fn seen_ahead(ahead: &Ahead, now: ProgramTime) -> ProgramTime {
+    const CLOCK_PROCESS_CPUTIME_ID: usize = 2;
+    let Some(busy) = ahead.busy() else { return now };
+    // SAFETY: takes nothing.
+    let process = unsafe { arch::syscall(nr::GETPID, [0; 6]) };
+    let mut used = Timespec::default();
+    let args = [CLOCK_PROCESS_CPUTIME_ID, &raw mut used as usize, 0, 0, 0, 0];
+    // SAFETY: `used` is a valid timespec.
+    let answer = unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
+    let is_known = answer == 0 && process == busy.process as isize;
+    let used_ns = is_known.then(|| used.saturating_ns() as u64);
+    ahead.never_back(busy.now(now.of_domain(), page().stands(), used_ns)).of_program()
 }
 
 /// The time of the program at a host time that has passed.

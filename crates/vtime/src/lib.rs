@@ -20,6 +20,7 @@
 //! - [`processor`]: processor time in virtual time
 //! - [`image`]: where the image and its pages lie in a program
 //! - [`masks`]: signal masks, in which another signal stands for that of the image
+//! - [`ahead`]: how far a program is ahead of its domain by what it computes
 //! - [`late`]: how late something happened
 //! - [`timer_call`]: what the image asks the agent about timers, in registers
 //! - [`waits`]: what threads of a program wait for, told to the owner of a clock that jumps
@@ -27,6 +28,7 @@
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
 
+pub mod ahead;
 pub mod clock;
 pub mod history;
 pub mod image;

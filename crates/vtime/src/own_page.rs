@@ -15,6 +15,7 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
+use crate::ahead::{Ahead, Busy};
 use crate::history::History;
 use crate::image::Counters;
 use crate::late::Lateness;
@@ -26,7 +27,7 @@ use crate::time::{HostTime, ProgramTime, VirtualTime};
 /// First word of every own page: "QCOWNPG\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"QCOWNPG\0");
 /// Version of the layout; changes with every change of the structure.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The time of the program is that of its domain.
 const DOMAIN: u32 = 0;
@@ -34,6 +35,8 @@ const DOMAIN: u32 = 0;
 const SCALED: u32 = 1;
 /// It runs on the clock page of its own.
 const FREE: u32 = 2;
+/// It is that of its domain, but what the program computes takes time.
+const AHEAD: u32 = 3;
 
 /// The page that a program has for itself.
 #[repr(C, align(64))]
@@ -59,6 +62,7 @@ pub struct OwnPage {
     free: ClockPage,
     counters: Counters,
     late_waits: Lateness,
+    ahead: Ahead,
 }
 
 const _: () = assert!(core::mem::offset_of!(OwnPage, domain) == 16);
@@ -67,6 +71,7 @@ const _: () = assert!(core::mem::offset_of!(OwnPage, base_virtual) == 48);
 const _: () = assert!(core::mem::offset_of!(OwnPage, free) == 128);
 const _: () = assert!(core::mem::offset_of!(OwnPage, counters) == 384);
 const _: () = assert!(core::mem::offset_of!(OwnPage, late_waits) == 512);
+const _: () = assert!(core::mem::offset_of!(OwnPage, ahead) == 576);
 const _: () = assert!(size_of::<OwnPage>() <= crate::image::PAGE_SIZE);
 
 /// Whose a page is.
@@ -108,6 +113,25 @@ impl OwnPage {
     pub fn with_random_seed(self, seed: u64) -> Self {
         self.random_seed.store(seed, Ordering::Relaxed);
         self
+    }
+
+    /// The same page, for a program that is ahead of its domain by what it computes.
+    #[must_use]
+    pub fn computing(self, busy: Busy) -> Self {
+        self.ahead.publish(busy);
+        self.mode.store(AHEAD, Ordering::Relaxed);
+        self
+    }
+
+    /// How far it is ahead of its domain by what it has computed, where that takes virtual time.
+    pub const fn ahead(&self) -> &Ahead {
+        &self.ahead
+    }
+
+    /// The same, unless its time is not that of its domain.
+    #[inline]
+    pub fn is_ahead(&self) -> Option<&Ahead> {
+        (self.mode.load(Ordering::Relaxed) == AHEAD).then_some(&self.ahead)
     }
 
     /// From what the program gets what is random; `None` from the kernel.
@@ -262,11 +286,12 @@ impl OwnPage {
     }
 
     /// Owner only, after [`Self::begin_change`] and before `end_change` of the clock page of the domain:
-    /// publishes how the program's time runs, for the time of this number, counted from 1. Reads
-    /// nothing. Waking those who wait on [`Self::free`] is the caller's work.
-    pub fn publish(&self, clock: &OwnClock, number: u32) {
+    /// publishes how the program's time runs, for the time of this number, counted from 1, and whether what it
+    /// `computes` takes time. Reads nothing. Waking those who wait on [`Self::free`] is the caller's work.
+    pub fn publish(&self, clock: &OwnClock, number: u32, computes: bool) {
         self.free.begin_change_of(number);
         let (mode, present) = match clock {
+            OwnClock::Domain if computes => (AHEAD, None),
             OwnClock::Domain => (DOMAIN, None),
             OwnClock::Scaled(line, _) => {
                 self.publish_line(line);
@@ -344,13 +369,13 @@ mod tests {
             |clock: &VirtualClock, s| Moment { host: at(s), domain: clock.at_exactly(at(s)) };
         let scaled = OwnClock::Domain.scaled(moment(&clock, 2), "2".parse().unwrap());
         page.begin_change();
-        own.publish(&scaled, 1);
+        own.publish(&scaled, 1, false);
         page.end_change(&clock, false, true);
         assert_eq!(shown(&own, at(4)), (3_000_000_005, false));
         let free = scaled.detached(moment(&clock, 4));
         clock.hold(at(4));
         page.begin_change();
-        own.publish(&free, 2);
+        own.publish(&free, 2, false);
         page.end_change(&clock, false, true);
         assert_eq!(shown(&own, at(10)), (9_000_000_005, true), "no hold reaches it");
     }
@@ -373,7 +398,7 @@ mod tests {
                     3 => program = program.scaled(now, tdf),
                     _ => program = program.detached(now),
                 }
-                own.publish(&program, round + 1);
+                own.publish(&program, round + 1, false);
                 page.end_change(&clock, true, true);
             },
         );

@@ -1,15 +1,18 @@
 //! When what a program waits for reaches it, where no time passes while programs run.
 //!
 //! By itself that is the very moment: computing takes no time, and all whose time has come run at once. Node
-//! by node, something else can be said: that each wake-up comes later by what this node takes to compute, and
-//! that no two nodes run at the same instant. For the latter each node has nanoseconds of its own, one of
-//! so many at its place: what is due happens at the next of these. So the clock alone puts nodes in their
-//! order, always the same, and nobody else has to know of it.
+//! by node, something else can be said: that each wake-up comes later by what this node takes to compute, that
+//! what its programs compute keeps it busy for some time, and that no two nodes run at the same instant. For the
+//! latter each node has nanoseconds of its own, one of so many at its place: what is due happens at the next of
+//! these. So the clock alone puts nodes in their order, always the same, and nobody else has to know of it.
 //!
-//! Programs see the moment at which they were woken. So what a node takes to compute lies before what it does, and
-//! delays all that it does then: what it sends, and its next wait.
+//! Programs see the moment at which they were woken. So what a node takes to compute at each wake-up lies before what
+//! it does, and delays all that it does then: what it sends, and its next wait. What its programs have computed is
+//! known only afterwards. So a node that is busy has done what it did at the instant at which it began, but what
+//! it sends leaves it when it is free again, and what becomes due meanwhile happens then: it is a
+//! station with one server.
 
-use crate::{VirtualSpan, VirtualTime};
+use crate::{HostSpan, VirtualSpan, VirtualTime};
 
 /// When what is due at a time happens at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,16 +21,32 @@ pub struct Wakes {
     place: u32,
     /// 1 where each nanosecond is for all.
     places: u32,
+    /// Virtual time that processor time takes, in millionths of it.
+    millionths: u32,
+    /// The last instant at which it did anything before it is free again, and when it is.
+    busy: (VirtualTime, VirtualTime),
 }
 
 impl Wakes {
     /// At the very moment.
-    pub const AT_ONCE: Self = Self { charge: VirtualSpan::ZERO, place: 0, places: 1 };
+    pub const AT_ONCE: Self = Self {
+        charge: VirtualSpan::ZERO,
+        place: 0,
+        places: 1,
+        millionths: 0,
+        busy: (VirtualTime::from_ns(i64::MIN), VirtualTime::from_ns(i64::MIN)),
+    };
 
     /// The same, later by this; by nothing if that is less than zero.
     #[must_use]
     pub fn charged(self, charge: VirtualSpan) -> Self {
         Self { charge: charge.max(VirtualSpan::ZERO), ..self }
+    }
+
+    /// The same, where processor time takes so many millionths of it in virtual time.
+    #[must_use]
+    pub const fn for_processor_time(self, millionths: u32) -> Self {
+        Self { millionths, ..self }
     }
 
     /// The same, at nanoseconds of its own: those at this place of so many. All are for who has no such place.
@@ -41,6 +60,47 @@ impl Wakes {
         self.charge
     }
 
+    /// Whether processor time takes virtual time.
+    pub const fn takes_processor_time(self) -> bool {
+        self.millionths > 0
+    }
+
+    /// What so much processor time takes.
+    pub fn takes(self, spent: HostSpan) -> VirtualSpan {
+        let takes = i128::from(spent.as_ns().max(0)) * i128::from(self.millionths) / 1_000_000;
+        VirtualSpan::from_ns(i64::try_from(takes).unwrap_or(i64::MAX))
+    }
+
+    /// Its programs have used so much processor time until `now`, of which the clock ran for `ran`: nothing where it
+    /// stands. What ran with the clock has taken that time already.
+    #[must_use]
+    pub fn computes(self, spent: HostSpan, ran: VirtualSpan, now: VirtualTime) -> Self {
+        let (from, until) = self.busy;
+        let takes = self.takes(spent);
+        if takes == VirtualSpan::ZERO {
+            return self;
+        }
+        let ran = ran.clamp(VirtualSpan::ZERO, takes);
+        let free = self.free(until.max(now - ran) + takes);
+        let from = if until > now { from } else { now };
+        if free > now { Self { busy: (from, free), ..self } } else { self }
+    }
+
+    /// Until when it is busy, or was last.
+    pub const fn busy_until(self) -> VirtualTime {
+        self.busy.1
+    }
+
+    /// Virtual time that processor time takes, in millionths of it.
+    pub const fn millionths(self) -> u32 {
+        self.millionths
+    }
+
+    /// When what it sends at `now` leaves it, by what its programs have computed until then.
+    pub fn leaves(self, now: VirtualTime) -> VirtualTime {
+        now.max(self.busy.1)
+    }
+
     /// The first instant at which it may do anything.
     pub const fn begin(self) -> VirtualTime {
         VirtualTime::from_ns(self.place as i64)
@@ -48,14 +108,27 @@ impl Wakes {
 
     /// When that happens which is due at a time.
     pub fn at(self, due: VirtualTime) -> VirtualTime {
-        let charged = due + self.charge;
+        self.put_off(self.free(due + self.charge))
+    }
+
+    /// When that happens which was to happen at an instant of this node, by what its programs have computed since that
+    /// was known.
+    pub fn put_off(self, at: VirtualTime) -> VirtualTime {
+        let (from, until) = self.busy;
+        if from < at && at < until { until } else { at }
+    }
+
+    /// The first instant of this node that is no earlier.
+    fn free(self, at: VirtualTime) -> VirtualTime {
         let (place, places) = (i64::from(self.place), i64::from(self.places));
-        let rest = charged.as_ns().rem_euclid(places);
-        charged + VirtualSpan::from_ns((place - rest).rem_euclid(places))
+        let rest = at.as_ns().rem_euclid(places);
+        at + VirtualSpan::from_ns((place - rest).rem_euclid(places))
     }
 
     /// The last time of which all that was due has happened by `now`.
     pub fn reached(self, now: VirtualTime) -> VirtualTime {
+        let (from, until) = self.busy;
+        let now = if from < now && now < until { from } else { now };
         let (place, places) = (i64::from(self.place), i64::from(self.places));
         let own = (now.as_ns().rem_euclid(places) - place).rem_euclid(places);
         let back = own.saturating_add(self.charge.as_ns());
@@ -83,8 +156,41 @@ mod tests {
     }
 
     #[test]
+    fn who_computes_is_busy_until_it_is_free_again() {
+        let ms = |ms: i64| at(1_000_000 * ms);
+        let (span, host) = (VirtualSpan::from_ms, HostSpan::from_ms);
+        let idle = Wakes::AT_ONCE.for_processor_time(2_500_000);
+        assert_eq!(idle.at(ms(3)), ms(3));
+        assert_eq!(idle.computes(HostSpan::ZERO, VirtualSpan::ZERO, ms(9)), idle);
+        let busy = idle.computes(host(10), VirtualSpan::ZERO, ms(100));
+        assert_eq!((busy.leaves(ms(100)), busy.leaves(ms(200))), (ms(125), ms(200)));
+        assert_eq!(
+            [90, 100, 101, 124, 125, 126].map(|due| busy.at(ms(due)) == ms(due)),
+            [true, true, false, false, true, true]
+        );
+        assert_eq!(
+            (busy.at(ms(101)), busy.reached(ms(124)), busy.reached(ms(125))),
+            (ms(125), ms(100), ms(125))
+        );
+        // More in the same instant, then in that at which it is free.
+        let more = busy.computes(host(2), VirtualSpan::ZERO, ms(100));
+        assert_eq!(
+            (more.leaves(ms(100)), more.at(ms(101)), more.at(ms(100))),
+            (ms(130), ms(130), ms(100))
+        );
+        let next = more.computes(host(10), VirtualSpan::ZERO, ms(130));
+        assert_eq!((next.at(ms(131)), next.reached(ms(154))), (ms(155), ms(130)));
+        // What the clock ran for has taken its time.
+        assert_eq!(idle.computes(host(10), span(25), ms(100)), idle);
+        assert_eq!(idle.computes(host(10), span(10), ms(100)).leaves(ms(100)), ms(115));
+        assert_eq!(idle.computes(host(10), span(1000), ms(100)), idle);
+    }
+
+    #[test]
     fn what_is_never_due_never_happens() {
         let wakes = Wakes::AT_ONCE.charged(VirtualSpan::from_ms(1)).in_turn(2, 7);
+        let wakes = wakes.for_processor_time(u32::MAX);
+        let wakes = wakes.computes(HostSpan::from_ms(1), VirtualSpan::ZERO, at(0));
         assert_eq!(wakes.at(VirtualTime::MAX), VirtualTime::MAX);
     }
 
@@ -96,6 +202,7 @@ mod tests {
             charge in 0..1_000_000i64,
             places in 1..1000u32,
             places_before in (0..1000u32, 0..1000u32),
+            computed in proptest::collection::vec((-10..10_000i64, 0..10_000i64, 0..3000i64), 0..4),
         ) {
             let of = |place: u32| {
                 let place = place % places;
@@ -110,6 +217,19 @@ mod tests {
             let now = at(due + now);
             prop_assert_eq!(wakes.reached(now) >= at(due), happens <= now);
             prop_assert!(wakes.at(at(due + 1)) >= happens, "the order stays");
+            // The same while it is busy, and what was to happen meanwhile is put off until then.
+            let (mut busy, mut then) = (wakes.for_processor_time(1_500_000), at(due));
+            for (later, spent, ran) in computed {
+                then = then + VirtualSpan::from_ns(later);
+                let before = busy;
+                busy = busy.computes(HostSpan::from_ns(spent), VirtualSpan::from_ns(ran), then);
+                prop_assert!(busy.leaves(then) >= before.leaves(then));
+                prop_assert_eq!(busy.put_off(before.at(at(due))), busy.at(at(due)));
+            }
+            let happens = busy.at(at(due));
+            prop_assert!(happens >= wakes.at(at(due)));
+            prop_assert_eq!(busy.reached(now) >= at(due), happens <= now, "{:?}", busy);
+            prop_assert!(busy.at(at(due + 1)) >= happens);
         }
     }
 }

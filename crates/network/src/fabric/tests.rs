@@ -251,3 +251,26 @@ proptest! {
         prop_assert_eq!(run(Some(true)), run(Some(false)));
     }
 }
+
+#[test]
+fn what_arrives_at_a_node_that_is_busy_waits_until_it_is_free() {
+    let mut fabric = Fabric::new(&two_switches(None, Vec::new()), VirtualTime::ZERO);
+    let idle = Wakes::AT_ONCE.for_processor_time(1_000_000);
+    let computes = |wakes: Wakes, ms, now| {
+        wakes.computes(vtime::HostSpan::from_ms(ms), VirtualSpan::ZERO, at(now * MS))
+    };
+    fabric.receive(1, frame(1, mac(0), 0), at(0));
+    assert_eq!(fabric.poll(at(3 * MS)).len(), 2, "it is known where it is, now");
+    fabric.receive(0, frame(0, mac(1), 1), at(3 * MS));
+    fabric.receive(0, frame(0, mac(1), 2), at(4 * MS));
+    // They arrive at 5 and 6 ms; then it is known that it is busy until 9 ms, and then until 12 ms.
+    fabric.set_wakes(1, computes(idle, 5, 4));
+    assert!(fabric.poll(at(6 * MS)).is_empty());
+    assert_eq!(fabric.next_at(), Some(at(9 * MS)));
+    fabric.set_wakes(1, computes(computes(idle, 5, 4), 3, 4));
+    assert!(fabric.poll(at(9 * MS)).is_empty());
+    assert_eq!(fabric.next_at(), Some(at(12 * MS)));
+    let handed: Vec<_> =
+        fabric.poll(at(12 * MS)).into_iter().map(|one| (one.at, number_of(&one.frame))).collect();
+    assert_eq!(handed, [(at(12 * MS), 1), (at(12 * MS), 2)]);
+}

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use vtime::{VirtualSpan, VirtualTime, Wakes};
+use vtime::{VirtualSpan, VirtualTime};
 
 use super::device::{Device, Next};
 use super::folder::{Answer, Folder, Sample};
 use super::waits::Waits;
 use super::wire::{self, Reply};
 use super::{PointStore, mount};
-use domain::{Domain, Hold, Watch, poll_until, readable};
+use domain::{Domain, Hold, NodeTime, Watch, poll_until, readable};
 use scenario::model::PointFile;
 
 /// A folder of points that is served until this is dropped or the folder is unmounted.
@@ -51,14 +51,14 @@ pub const SERVER_NAME: &str = "plant-files";
 const WARNINGS_MAX: usize = 100;
 
 /// Serves `files` on a mounted FUSE device (see [`mount_here`](super::mount_here)) in a thread
-/// of its own, in which replies with a latency come as `wakes` says. Dropping the answer ends it, after
-/// which programs see the folder disconnected.
+/// of its own. `node` says when what it has computed is over, and replies with a latency come. Dropping the
+/// answer ends it, after which programs see the folder disconnected.
 pub fn serve(
     fd: OwnedFd,
     files: Vec<PointFile>,
     domain: Arc<Domain>,
     points: Arc<dyn PointStore>,
-    wakes: Wakes,
+    node: Arc<NodeTime>,
 ) -> io::Result<Server> {
     let (stopped, stop) = io::pipe()?;
     let stats: Arc<Mutex<ServerStats>> = Arc::default();
@@ -71,7 +71,7 @@ pub fn serve(
             waits: Waits::of_this_thread(Arc::clone(&domain)),
             domain,
             points,
-            wakes,
+            node,
             watch,
             waiting: Vec::new(),
             stats: stats_of_work,
@@ -108,7 +108,7 @@ struct Work {
     folder: Folder,
     domain: Arc<Domain>,
     points: Arc<dyn PointStore>,
-    wakes: Wakes,
+    node: Arc<NodeTime>,
     watch: Watch,
     waiting: Vec<Waiting>,
     waits: Waits,
@@ -118,7 +118,19 @@ struct Work {
 struct Waiting {
     due: VirtualTime,
     unique: u64,
-    reply: Reply,
+    what: What,
+}
+
+/// What happens then.
+enum What {
+    Reply(Reply),
+    Access(Access),
+}
+
+/// An access to points, which happens when its program has computed what comes before.
+enum Access {
+    Sample(Sample),
+    Set { file: usize, value: f64, length: usize },
 }
 
 impl Work {
@@ -160,8 +172,10 @@ impl Work {
         match self.folder.answer(&request) {
             Answer::Reply(reply) => self.device.send(unique, &reply)?,
             Answer::Silence => {}
-            Answer::Sample(sample) => self.sample(unique, sample)?,
-            Answer::Set { file, value, length } => self.set(unique, file, value, length)?,
+            Answer::Sample(sample) => self.begin(unique, Access::Sample(sample))?,
+            Answer::Set { file, value, length } => {
+                self.begin(unique, Access::Set { file, value, length })?;
+            }
             Answer::NotANumber { file, written } => {
                 let point = self.folder.name(file);
                 let reason = format!("the write of {written:?} to {point} is not one number");
@@ -172,6 +186,25 @@ impl Work {
             Answer::End => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Begins an access, unless the node is still busy with what comes before.
+    fn begin(&mut self, unique: u64, access: Access) -> io::Result<()> {
+        let (wakes, _) = self.domain.look_at(&self.node);
+        let now = self.domain.now();
+        let due = wakes.leaves(now);
+        if due > now {
+            self.waiting.push(Waiting { due, unique, what: What::Access(access) });
+            return Ok(());
+        }
+        self.access(unique, access)
+    }
+
+    fn access(&mut self, unique: u64, access: Access) -> io::Result<()> {
+        match access {
+            Access::Sample(sample) => self.sample(unique, sample),
+            Access::Set { file, value, length } => self.set(unique, file, value, length),
+        }
     }
 
     fn hold(&mut self) -> Hold {
@@ -196,8 +229,8 @@ impl Work {
             Err(reason) => self.refused(sample.file, &reason),
         };
         if latency > VirtualSpan::ZERO {
-            let due = self.wakes.at(hold.at() + latency);
-            self.waiting.push(Waiting { due, unique, reply });
+            let due = self.node.wakes().at(hold.at() + latency);
+            self.waiting.push(Waiting { due, unique, what: What::Reply(reply) });
             self.release(hold);
             return Ok(());
         }
@@ -245,11 +278,19 @@ impl Work {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let now = self.domain.now();
+        let (now, wakes) = (self.domain.now(), self.node.wakes());
+        for waiting in &mut self.waiting {
+            if let What::Reply(_) = waiting.what {
+                waiting.due = wakes.put_off(waiting.due);
+            }
+        }
         let mut due: Vec<Waiting> =
             self.waiting.extract_if(.., |waiting| waiting.due <= now).collect();
         due.sort_by_key(|waiting| waiting.due);
-        due.iter().try_for_each(|waiting| self.device.send(waiting.unique, &waiting.reply))
+        due.into_iter().try_for_each(|waiting| match waiting.what {
+            What::Reply(reply) => self.device.send(waiting.unique, &reply),
+            What::Access(access) => self.access(waiting.unique, access),
+        })
     }
 }
 

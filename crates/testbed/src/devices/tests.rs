@@ -1,7 +1,7 @@
 //! The folder with a real kernel and ordinary programs, in a mount namespace of its own.
 
 use super::*;
-use domain::{Domain, Start};
+use domain::{Domain, NodeTime, Start};
 use rustix::mount::MountPropagationFlags;
 use scenario::model::PointFile;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use vtime::{VirtualSpan, VirtualTime, Wakes};
+use vtime::{VirtualSpan, VirtualTime};
 
 /// Returns reads with the number of the read, and remembers writes.
 #[derive(Default)]
@@ -93,7 +93,9 @@ fn on_stage(domain: Arc<Domain>, test: impl FnOnce(&mut Stage) + Send + 'static)
             file("bus.9.v1", false, 0),
         ];
         let store = Arc::new(Trivial::default());
-        let server = serve(fd, files, Arc::clone(&domain), store.clone(), Wakes::AT_ONCE).unwrap();
+        let server =
+            serve(fd, files, Arc::clone(&domain), store.clone(), Arc::new(NodeTime::at_once()))
+                .unwrap();
         let folder_path = folder.path().to_path_buf();
         test(&mut Stage { folder: folder_path, domain, store, server: Some(server) });
     };
@@ -207,7 +209,9 @@ fn the_clock_stands_while_the_plant_is_asked() {
         let point = PointName("slow".into());
         let files = vec![PointFile { point, writable: false, latency: VirtualSpan::ZERO }];
         let store = Arc::new(Slow(Arc::clone(&stage.domain)));
-        let server = serve(fd, files, Arc::clone(&stage.domain), store, Wakes::AT_ONCE).unwrap();
+        let server =
+            serve(fd, files, Arc::clone(&stage.domain), store, Arc::new(NodeTime::at_once()))
+                .unwrap();
         let paused = stage.domain.reading().paused_ns;
         assert_eq!(std::fs::read_to_string(folder.path().join("slow")).unwrap(), "1\n");
         assert!(stage.domain.reading().paused_ns - paused >= 200_000_000);

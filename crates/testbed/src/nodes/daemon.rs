@@ -17,7 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use random::seed_named;
 use rustix::time::{ClockId, clock_gettime};
 use scenario::model::Order;
-use vtime::{HostSpan, Tdf, VirtualTime, Wakes};
+use vtime::{HostSpan, Tdf, VirtualTime};
 
 use super::node::{FromNode, NodeHandle};
 use super::orders::{self, Exited, FinalReport, Report, Setup};
@@ -28,7 +28,7 @@ use super::starter::{NodeToStart, Outputs, Starter};
 use super::wakes;
 use super::watch::{self, Watch};
 use crate::devices::{self, Randomness, Server};
-use domain::{Domain, Guard, Pace, Start};
+use domain::{Domain, Guard, NodeTime, Pace, Start};
 use network::emulator::{self, Emulator};
 use network::plan::Plan;
 use os::fds;
@@ -105,7 +105,7 @@ struct Agent {
     guard: Option<Guard>,
     jumper: Option<Jumper>,
     watch: Option<Watch>,
-    wakes: BTreeMap<String, Wakes>,
+    times: BTreeMap<String, Arc<NodeTime>>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
     _follower: Follower,
@@ -160,8 +160,8 @@ impl Agent {
             owner.warn(warning);
         }
         domain.grant(zero + setup.duration);
-        let wakes = wakes::of_nodes(&setup);
-        domain.set_wakes(wakes::of_programs(&setup, &wakes));
+        let times = wakes::of_nodes(&setup);
+        domain.set_nodes(wakes::of_programs(&setup, &times));
         let wanted = FreezeConfig { freeze: setup.freeze, method: None };
         let freezer = Freezer::start(wanted).context("cannot freeze programs")?;
         domain.set_backstop(freezer.clone());
@@ -191,7 +191,7 @@ impl Agent {
             guard: None,
             jumper: None,
             watch: None,
-            wakes,
+            times,
             _registration: registration,
             _follower: follower,
             setup,
@@ -238,8 +238,8 @@ impl Agent {
             let handle = self.nodes.get_mut(&node.name).expect("all nodes are made");
             let Some(device) = handle.plant.take() else { continue };
             let store = Arc::clone(&self.points) as Arc<dyn devices::PointStore>;
-            let (domain, wakes) = (Arc::clone(&self.domain), self.wakes[&node.name]);
-            let server = devices::serve(device, node.files.clone(), domain, store, wakes)
+            let (domain, time) = (Arc::clone(&self.domain), Arc::clone(&self.times[&node.name]));
+            let server = devices::serve(device, node.files.clone(), domain, store, time)
                 .with_context(|| format!("cannot serve the points of node `{}`", node.name))?;
             self.files.push((node.name.clone(), server));
         }
@@ -275,7 +275,7 @@ impl Agent {
             .filter_map(|(name, node)| Some((name.clone(), node.tap.take()?)))
             .collect();
         let (domain, captures) = (Arc::clone(&self.domain), self.setup.captures.as_deref());
-        let started = emulator::start(plan, taps, domain, zero, captures, &self.wakes);
+        let started = emulator::start(plan, taps, domain, zero, captures, &self.times);
         self.network = Some(started.context("cannot start the network")?);
         Ok(())
     }
@@ -345,12 +345,12 @@ impl Agent {
 
     fn starter(&self) -> std::io::Result<Starter> {
         let nodes = self.setup.nodes.iter().map(|node| {
-            let (handle, wakes) = (&self.nodes[&node.name], self.wakes[&node.name]);
+            let handle = &self.nodes[&node.name];
             Ok(NodeToStart {
                 name: node.name.clone(),
                 orders: handle.orders()?,
                 programs: node.programs.clone(),
-                wakes,
+                time: Arc::clone(&self.times[&node.name]),
             })
         });
         Ok(Starter {

@@ -14,24 +14,37 @@ use vtime::HostTime;
 
 use super::orders::Output;
 use super::owner::Owner;
-use domain::{Domain, poll_until, readable};
+use domain::{Domain, NodeTime, poll_until, readable};
 
 /// Octets taken from a pipe at once: as much as a pipe holds.
 const READ_LENGTH: usize = 64 * 1024;
 /// Longest line in octets; a longer one is cut into several.
 const LINE_LENGTH_MAX: usize = 16 * 1024;
 
+/// Where lines come from.
+pub(super) struct Place {
+    pub(super) program: String,
+    /// On its standard error.
+    pub(super) error: bool,
+    pub(super) domain: Arc<Domain>,
+    pub(super) node: Arc<NodeTime>,
+}
+
+impl Place {
+    /// When what is read now was written: where computing takes virtual time, when that is over.
+    fn now_ns(&self) -> i64 {
+        let (wakes, _) = self.domain.look_at(&self.node);
+        wakes.leaves(self.domain.now()).as_ns()
+    }
+}
+
 /// Reports what a program writes until everybody has closed the pipe.
-pub(super) fn report(
-    mut pipe: PipeReader,
-    program: &str,
-    error: bool,
-    domain: &Arc<Domain>,
-    owner: &Owner,
-) {
+pub(super) fn report(mut pipe: PipeReader, place: &Place, owner: &Owner) {
+    let Place { program, error, domain, .. } = place;
+    let error = *error;
     let report = |text: String, lost: Option<String>, at_ns: i64| {
         if !text.is_empty() || lost.is_some() {
-            let program = program.to_owned();
+            let program = program.clone();
             owner.output(&Output { program, error, at_ns, text, lost });
         }
     };
@@ -45,13 +58,13 @@ pub(super) fn report(
     let mut lines = Lines::default();
     let mut octets = vec![0; READ_LENGTH];
     // What no line end came for came then, however long its program stays.
-    let mut last_ns = domain.now().as_ns();
+    let mut last_ns = place.now_ns();
     loop {
         let (has_waited, before_ns) = (is_readable(&pipe), waited_ns());
         match pipe.read(&mut octets) {
             Ok(0) => break,
             Ok(length) => {
-                let now_ns = domain.now().as_ns();
+                let now_ns = place.now_ns();
                 if !error {
                     // It came when the lines before it were handed on, or woke this thread.
                     let since_ns = match has_waited {

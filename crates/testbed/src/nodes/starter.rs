@@ -2,16 +2,15 @@
 //! node at its first instant. No clock goes on to that before all that the node before has begun with sleeps.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use domain::{Domain, Watch};
+use domain::{Domain, NodeTime, Watch};
 use parking_lot::Mutex;
 use scenario::model::Program;
-use vtime::{VirtualTime, Wakes};
+use vtime::VirtualTime;
 
 use super::node::NodeOrders;
 use super::output;
@@ -24,7 +23,7 @@ pub(super) struct NodeToStart {
     pub(super) name: String,
     pub(super) orders: NodeOrders,
     pub(super) programs: Vec<Program>,
-    pub(super) wakes: Wakes,
+    pub(super) time: Arc<NodeTime>,
 }
 
 pub(super) struct Starter {
@@ -51,7 +50,7 @@ impl Starter {
     /// Starts the programs of each node at its first instant; returns when all are started.
     pub(super) fn start_in_turn(self) -> anyhow::Result<()> {
         for node in &self.nodes {
-            let begins = node.wakes.begin();
+            let begins = node.time.wakes().begin();
             // The clock stays there, until it is for the next one.
             self.watch.is_for(Some(begins));
             while self.domain.now_unless_held().is_none_or(|now| now < begins) {
@@ -72,21 +71,18 @@ impl Starter {
                 .start(program, &environment, &self.directory)
                 .with_context(|| format!("cannot start the program `{}`", program.name))?;
             for (pipe, error) in [(pipes.out, false), (pipes.err, true)] {
-                let output = self.report(program.name.clone(), pipe, error)?;
+                let place = output::Place {
+                    program: program.name.clone(),
+                    error,
+                    domain: Arc::clone(&self.domain),
+                    node: Arc::clone(&node.time),
+                };
+                let thread = thread::Builder::new().name(format!("output-{}", program.name));
+                let owner = Arc::clone(&self.owner);
+                let output = thread.spawn(move || output::report(pipe, &place, &owner))?;
                 self.outputs.lock().push((program.name.clone(), output));
             }
         }
         Ok(())
-    }
-
-    fn report(
-        &self,
-        program: String,
-        pipe: io::PipeReader,
-        error: bool,
-    ) -> io::Result<JoinHandle<()>> {
-        let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
-        let thread = thread::Builder::new().name(format!("output-{program}"));
-        thread.spawn(move || output::report(pipe, &program, error, &domain, &owner))
     }
 }

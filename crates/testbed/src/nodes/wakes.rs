@@ -4,35 +4,37 @@
 //! so on): at times that people write, the nodes of a scenario then come one after the other as they stand there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use domain::Pace;
+use domain::{NodeTime, Pace};
 use scenario::model::Order;
 use vtime::Wakes;
 
 use super::orders::Setup;
 
 /// By the names of nodes.
-pub(super) fn of_nodes(setup: &Setup) -> BTreeMap<String, Wakes> {
+pub(super) fn of_nodes(setup: &Setup) -> BTreeMap<String, Arc<NodeTime>> {
     let places = places(setup.nodes.len());
-    let wakes = setup.nodes.iter().zip(0..).map(|(node, place)| {
+    let nodes = setup.nodes.iter().zip(0..).map(|(node, place)| {
+        let charged = Wakes::AT_ONCE
+            .charged(node.compute.per_wakeup)
+            .for_processor_time(node.compute.per_processor_time_millionths);
         let wakes = match (setup.pace, setup.order_of_nodes) {
             (Pace::Real | Pace::Skip, _) => Wakes::AT_ONCE,
-            (Pace::Events, Order::Together) => Wakes::AT_ONCE.charged(node.per_wakeup),
-            (Pace::Events, Order::OneNodeAtATime) => {
-                Wakes::AT_ONCE.charged(node.per_wakeup).in_turn(place, places)
-            }
+            (Pace::Events, Order::Together) => charged,
+            (Pace::Events, Order::OneNodeAtATime) => charged.in_turn(place, places),
         };
-        (node.name.clone(), wakes)
+        (node.name.clone(), Arc::new(NodeTime::new(&node.name, wakes)))
     });
-    wakes.collect()
+    nodes.collect()
 }
 
 /// By the names of programs.
 pub(super) fn of_programs(
     setup: &Setup,
-    nodes: &BTreeMap<String, Wakes>,
-) -> BTreeMap<String, Wakes> {
-    let of_node = |node: &scenario::model::Node| nodes[&node.name];
+    nodes: &BTreeMap<String, Arc<NodeTime>>,
+) -> BTreeMap<String, Arc<NodeTime>> {
+    let of_node = |node: &scenario::model::Node| Arc::clone(&nodes[&node.name]);
     let programs = setup.nodes.iter().flat_map(|node| {
         node.programs.iter().map(move |program| (program.name.clone(), of_node(node)))
     });

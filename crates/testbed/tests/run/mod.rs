@@ -3,6 +3,7 @@
 
 mod case;
 mod compare;
+mod compute;
 mod disturbed;
 mod dry;
 mod harness;

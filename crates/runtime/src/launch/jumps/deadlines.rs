@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::{Domain, Program};
+use domain::{Domain, NodeTime, Program};
 use vtime::VirtualTime;
 
 /// What one program said when it was read last.
@@ -48,6 +48,12 @@ impl Deadlines {
     /// A thread of this one has run, or was told that its time has come.
     pub(super) fn has_changed(&mut self, program: u64) {
         self.changed.insert(program);
+    }
+
+    /// What is due reaches the programs of this node at other times than before.
+    pub(super) fn those_at_have_changed(&mut self, node: &Arc<NodeTime>) {
+        let here = self.programs.iter().filter(|(_, program)| Arc::ptr_eq(program.node(), node));
+        self.changed.extend(here.map(|(number, _)| *number));
     }
 
     pub(super) fn all_have_changed(&mut self) {

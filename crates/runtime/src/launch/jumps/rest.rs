@@ -152,6 +152,11 @@ impl Rest {
         self.known.get(&thread)
     }
 
+    /// Those that were not found asleep since they were woken.
+    pub(super) fn roused(&self) -> impl Iterator<Item = &Known> {
+        self.roused.iter().filter_map(|thread| self.known.get(thread))
+    }
+
     /// By the number of a program, and that which the program has for the thread.
     pub(super) fn numbered(&self, program: u64, number: u32) -> Option<&Known> {
         self.known.get(self.by_number.get(&(program, number))?)

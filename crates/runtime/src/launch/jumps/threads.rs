@@ -6,7 +6,7 @@
 //! shows the new one, so they are found out once more as soon as all that are known sleep: nobody is
 //! just starting one then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -24,7 +24,7 @@ use super::instant::Spent;
 use super::rest::{Hearing, Known, Owner, Rest};
 use super::segments::{Namespaces, Which};
 use crate::launch::members;
-use domain::{Domain, Keeping, Pace, Program, host_now};
+use domain::{Domain, Keeping, NodeTime, Pace, Program, host_now};
 
 /// So many times as long as it takes to find them out they are not found out anew while one is awake.
 const FIND_SELDOM: i64 = 5;
@@ -58,6 +58,8 @@ pub(super) struct Threads {
     terminals: Option<File>,
     are_terminals: bool,
     namespaces: Namespaces,
+    /// What programs compute takes virtual time at some node.
+    do_nodes_compute: bool,
     /// Why not all are looked at.
     cannot_look: Option<Keeping>,
     /// A program has begun whose process is not in it yet: it is still being put into virtual time.
@@ -94,6 +96,7 @@ impl Threads {
             terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
             are_terminals: true,
             namespaces: Namespaces::new(connections),
+            do_nodes_compute: false,
             cannot_look: None,
             is_incomplete: false,
         })
@@ -189,13 +192,33 @@ impl Threads {
 
     fn known_sleep(&mut self) -> Result<(), Keeping> {
         let found = self.rest.sleep();
+        // Those too that run on: what a process has used is seen only as long as it is there.
+        let running = self.rest.roused();
+        let mut computing: BTreeSet<u64> =
+            running.filter_map(|one| Some(one.numbered?.0)).collect();
         for (process, program) in self.rest.take_those_that_ran() {
             if let Some(program) = program {
+                computing.insert(program);
                 self.deadlines.has_changed(program);
                 self.namespaces.ran(process);
             }
         }
+        if self.do_nodes_compute {
+            self.look_at_nodes_of(&computing);
+        }
         found
+    }
+
+    /// Looks what the nodes of these programs have computed, which may put off what all programs there wait for.
+    fn look_at_nodes_of(&mut self, programs: &BTreeSet<u64>) {
+        let programs = programs.iter().filter_map(|number| self.deadlines.program(*number));
+        let mut nodes: Vec<_> = programs.map(|program| Arc::clone(program.node())).collect();
+        nodes.sort_by_key(Arc::as_ptr);
+        nodes.dedup_by_key(|node| Arc::as_ptr(node));
+        nodes.retain(|node| self.domain.look_at(node).1);
+        for node in nodes {
+            self.deadlines.those_at_have_changed(&node);
+        }
     }
 
     /// After the first look: whether those that sleep are all there are.
@@ -226,6 +249,28 @@ impl Threads {
     /// Whether threads wait without saying so, who have not found a place so often until now.
     pub(super) fn keep_untold(&mut self, attempts: u64) -> bool {
         self.untold.is_going_on(attempts, host_now())
+    }
+
+    /// Tells nodes of whose processor time they are busy.
+    fn tell_nodes(&mut self) {
+        type Here = (Vec<Arc<Program>>, BTreeSet<pid_t>);
+        let mut nodes: BTreeMap<*const NodeTime, Here> = BTreeMap::new();
+        for program in self.deadlines.programs().filter(|one| one.node().takes_processor_time()) {
+            let here = nodes.entry(Arc::as_ptr(program.node())).or_default();
+            here.0.push(Arc::clone(program));
+        }
+        self.do_nodes_compute = !nodes.is_empty();
+        if !self.do_nodes_compute {
+            return;
+        }
+        for known in self.rest.all() {
+            let program = known.numbered.and_then(|(number, _)| self.deadlines.program(number));
+            let here = program.and_then(|one| nodes.get_mut(&Arc::as_ptr(one.node())));
+            here.map(|(_, processes)| processes.insert(known.process));
+        }
+        for (programs, processes) in nodes.into_values() {
+            programs[0].node().know(&programs, &processes);
+        }
     }
 
     /// The second look: whether all have slept all the time since, and none was started.
@@ -339,7 +384,7 @@ impl Threads {
                     }
                     None => Looked::open(process, thread).map(|look| {
                         let owner = if program.is_some() { Owner::Program } else { Owner::Agent };
-                        let numbered = program.map(|number| (number, own_number(thread)));
+                        let numbered = program.map(|number| (number, process::own_number(thread)));
                         (Known::new(look, process, owner, numbered), true)
                     }),
                 };
@@ -357,6 +402,7 @@ impl Threads {
         self.rest.know(found.into_iter());
         let ours = self.rest.all().filter(|known| known.owner == Owner::Program);
         self.namespaces.find(&ours.map(|known| known.process).collect());
+        self.tell_nodes();
         self.is_incomplete = self.deadlines.programs().any(|one| self.is_awaited(one.process));
     }
 
@@ -391,14 +437,6 @@ impl Untold {
         }
         self.seen.is_some_and(|seen| now - seen < Self::LASTS)
     }
-}
-
-/// A thread as its process numbers it, which may be in a namespace of its own. pid_namespaces(7)
-fn own_number(thread: pid_t) -> u32 {
-    let status = process::status_of(thread);
-    let numbers =
-        process::field(&status, "NSpid").and_then(|numbers| numbers.split_whitespace().last());
-    numbers.and_then(|number| number.parse().ok()).unwrap_or(thread.cast_unsigned())
 }
 
 #[cfg(test)]
