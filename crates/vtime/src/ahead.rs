@@ -25,8 +25,7 @@ pub struct Ahead {
     process: AtomicI32,
     reserved: AtomicU32,
     busy_until: AtomicI64,
-    /// In nanoseconds.
-    used: AtomicU64,
+    used_ns: AtomicU64,
     /// The latest time that the program has seen.
     latest: AtomicI64,
 }
@@ -63,7 +62,7 @@ fn times_millionths(ns: u64, millionths: u32) -> i64 {
 }
 
 impl Ahead {
-    /// Owner only.
+    /// For the owner alone: two at once would leave what neither has said.
     pub fn publish(&self, busy: Busy) {
         let sequence = self.sequence.load(Ordering::Relaxed) | 1;
         self.sequence.store(sequence, Ordering::Relaxed);
@@ -71,7 +70,7 @@ impl Ahead {
         self.millionths.store(busy.millionths, Ordering::Relaxed);
         self.process.store(busy.process, Ordering::Relaxed);
         self.busy_until.store(busy.until.as_ns(), Ordering::Relaxed);
-        self.used.store(busy.used_ns, Ordering::Relaxed);
+        self.used_ns.store(busy.used_ns, Ordering::Relaxed);
         self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
     }
 
@@ -87,7 +86,7 @@ impl Ahead {
                 millionths: self.millionths.load(Ordering::Relaxed),
                 process: self.process.load(Ordering::Relaxed),
                 until: VirtualTime::from_ns(self.busy_until.load(Ordering::Relaxed)),
-                used_ns: self.used.load(Ordering::Relaxed),
+                used_ns: self.used_ns.load(Ordering::Relaxed),
             };
             fence(Ordering::Acquire);
             let is_whole = begun & 1 == 0 && self.sequence.load(Ordering::Relaxed) == begun;

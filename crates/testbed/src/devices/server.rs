@@ -121,7 +121,6 @@ struct Waiting {
     what: What,
 }
 
-/// What happens then.
 enum What {
     Reply(Reply),
     Access(Access),
