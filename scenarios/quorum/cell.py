@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROTOCOLS = ("arbiter", "peer")
-MODES = ("virtual", "real")
+# In jumps alone, where processor time takes time and nothing else does; at a factor; on this host.
+EVENTS, VIRTUAL_TIME, REAL_TIME = "events", "virtual", "real"
+MODES = (EVENTS, VIRTUAL_TIME, REAL_TIME)
+# Of events, which are for machines that others keep busy, where they are asked for.
+USUAL_MODES = (VIRTUAL_TIME, REAL_TIME)
 # Condition -> nodes that take part, and the one of them that is hostile.
 PUBLISHED: dict[str, tuple[tuple[int, ...], int | None]] = {
     "fault-free": ((0, 1, 2, 3), None),
@@ -39,6 +43,8 @@ HOSTILE = "--attack all --copies 50"
 SETTLE_S, TAIL_S = 2, 2
 # In virtual time programs start so long before a run begins.
 BEFORE_S = 1
+# About what a second takes in jumps, with two processors.
+EVENTS_WALL_S = 5
 # From here on it is taken down that a party waited for its core: what the meter of a core notes.
 WAIT_MIN = "20 us"
 
@@ -59,7 +65,8 @@ class Pace(NamedTuple):
 
     def wall_s(self, mode: str) -> float:
         """How long they take on the host."""
-        return self.seconds * (self.tdf if mode == "virtual" else 1)
+        factors = {EVENTS: EVENTS_WALL_S, VIRTUAL_TIME: self.tdf, REAL_TIME: 1}
+        return self.seconds * factors[mode]
 
 
 class Cell(NamedTuple):
@@ -70,6 +77,11 @@ class Cell(NamedTuple):
     @property
     def folder(self) -> str:
         return f"{self.mode}-{self.protocol}-{self.condition.replace(' ', '-')}"
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it runs in host time."""
+        return self.mode == REAL_TIME
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -168,17 +180,17 @@ def commands(cell: Cell, pace: Pace, programs: Path, interface: str, seed: int) 
         f"--priority 80 --interval {pace.interval_ms}ms --jitter {pace.jitter_ms}ms --seed {seed} "
         f"--settle {SETTLE_S}s --records steps.jsonl --follow '{REFERENCE}'"
     )
-    if cell.mode == "real":
+    if cell.is_real:
         drive += f" --core {core_of(UNIT)}"
     found = {"breaker": f"{at}/qcrelay breaker breaker.yaml"}
-    if cell.mode == "virtual":
+    if not cell.is_real:
         # It ends by itself just before the run does, and so tells what it has counted.
         found["breaker"] += f" --duration {pace.seconds + BEFORE_S / 2:g}s"
     for number in cell.nodes:
         command = f"{at}/qcrelay node node-{number}.yaml"
         if number == cell.hostile:
             command = f"{at}/qchostile insider node-{number}.yaml {HOSTILE}"
-            if cell.mode == "real":
+            if cell.is_real:
                 # On the core of its node, as the others are, but not before all ordinary tasks: it
                 # has a machine of its own, and on this one would keep correct nodes from theirs.
                 command = f"taskset --cpu-list {core_of(number)} {command}"
@@ -197,6 +209,14 @@ def numbered(name: str) -> int:
     return others[name] if name in others else int(name.removeprefix("node-"))
 
 
+def passes(cell: Cell, pace: Pace) -> list[str]:
+    """How time passes in virtual time."""
+    if cell.mode == EVENTS:
+        return ["pace: events"]
+    # Half a millisecond of virtual time at tdf 2, and made up for: a stall makes no crossing.
+    return [f"tdf: {pace.tdf:g}", "stall_guard: 1 ms"]
+
+
 def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
     """The cell as a scenario in virtual time: all on one switch of 1 Gbit/s."""
     lines = [
@@ -204,9 +224,7 @@ def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
         f"description: {cell.condition}, {pace.actions} actions.",
         f"duration: {pace.seconds:.0f} s",
         f"settle: {BEFORE_S} s",
-        f"tdf: {pace.tdf:g}",
-        # Half a millisecond of virtual time at tdf 2, and made up for: a stall makes no crossing.
-        "stall_guard: 1 ms",
+        *passes(cell, pace),
         # Each frame of a million actions would fill a disk.
         "capture: none",
         f"seed: {seed}",
@@ -214,7 +232,10 @@ def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
     ]
     told = commands(cell, pace, programs, VIRTUAL, seed)
     for name, command in told.items():
-        lines += [f"  {name}:", f"    address: {address(numbered(name))}/24", "    programs:"]
+        lines += [f"  {name}:", f"    address: {address(numbered(name))}/24"]
+        if cell.mode == EVENTS:
+            lines.append("    compute: {per_processor_time: 1}")
+        lines.append("    programs:")
         lines.append(f"      - {{name: {name}, run: {json.dumps(command)}, on_exit: ignore}}")
     lines += ["switches: [s1]", "links:"]
     lines += [f"  - {{from: {name}, to: s1, rate: 1 Gbit/s, delay: 5 us}}" for name in told]
@@ -223,12 +244,12 @@ def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
 
 def write(cell: Cell, pace: Pace, programs: Path, folder: Path, seed: int) -> None:
     """All files of a cell but its keys."""
-    interface = VIRTUAL if cell.mode == "virtual" else REAL
+    interface = REAL if cell.is_real else VIRTUAL
     for number in cell.nodes:
         text = node_settings(number, cell.protocol, interface, pace.dwell_ms)
         (folder / f"node-{number}.yaml").write_text(text, encoding="utf-8")
     text = breaker_settings(cell.protocol, interface, pace.dwell_ms)
     (folder / "breaker.yaml").write_text(text, encoding="utf-8")
-    if cell.mode == "virtual":
+    if not cell.is_real:
         text = scenario(cell, pace, programs, seed)
         (folder / "scenario.yaml").write_text(text, encoding="utf-8")

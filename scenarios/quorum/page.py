@@ -16,6 +16,11 @@ import cell as cells
 from records import LIMIT_US, PARTS
 from verdict import LATER, LATER_MAX_US, PERCENTILES, later_us, too_late, without_flood
 
+TIMES = {
+    cells.EVENTS: "virtual time that moves by jumps",
+    cells.VIRTUAL_TIME: "virtual time",
+    cells.REAL_TIME: "host time",
+}
 COLOURS = {"arbiter": "#2563eb", "peer": "#d97706"}
 # Of the figures of one definition.
 extremes = itemgetter("min", "mean", "max")
@@ -54,7 +59,9 @@ def page(host: str, found: list[Any]) -> str:
         "virtual time on an emulated switch of 1 Gbit/s. A virtual second takes as many seconds ",
         "of this host as is written beside it, so that six machines find a processor; who ",
         "computes while others wait then seems faster, at most by this factor. The row ",
-        "“slower cryptography” has all cryptography on the way slower by it.</p>",
+        "“slower cryptography” has all cryptography on the way slower by it. Events: the same ",
+        "network, but only what programs use of a processor takes time, as if each had one of its ",
+        "own: no stall and no neighbour on this host makes an action later.</p>",
         table(found),
         comparison(found),
         flooded(found),
@@ -64,10 +71,10 @@ def page(host: str, found: list[Any]) -> str:
     for mode in cells.MODES:
         of_mode = [one for one in found if one["mode"] == mode]
         if of_mode:
-            parts.append(f"<h2>In {'virtual time' if mode == 'virtual' else 'host time'}</h2>")
+            parts.append(f"<h2>In {TIMES[mode]}</h2>")
             parts.append("<p><b class=arbiter>Arbiter</b>, <b class=peer>Peer</b>. ")
             parts.append("Each line spans all actions of its stretch of time.</p>")
-            parts.append(kept_out(of_mode) if mode == "virtual" else "")
+            parts.append(kept_out(of_mode) if mode == cells.VIRTUAL_TIME else "")
             parts += [charts(condition, of_mode) for condition in cells.CONDITIONS]
     return "".join(parts) + "\n"
 
@@ -94,7 +101,7 @@ def table(found: list[Any]) -> str:
     for condition in cells.CONDITIONS:
         for one in (one for one in found if one["condition"] == condition):
             rows += [ours(one, shown), other(one, "published", "published", shown)]
-            if one["mode"] == "virtual":
+            if one["mode"] == cells.VIRTUAL_TIME:
                 rows.append(other(one, "host_speed", "ours, slower cryptography", shown))
         rows += [published_row(one, shown) for one in published(condition)]
     drawn = []
@@ -114,7 +121,8 @@ def ours(one: Any, shown: list[str]) -> list[Any]:
 
 def mode(one: Any) -> str:
     """In whose time a cell ran."""
-    return f"virtual ({one['pace']['tdf']:g} : 1)" if one["mode"] == "virtual" else "real"
+    name = str(one["mode"])
+    return f"{name} ({one['pace']['tdf']:g} : 1)" if name == cells.VIRTUAL_TIME else name
 
 
 def other(one: Any, key: str, definition: str, shown: list[str]) -> list[Any]:

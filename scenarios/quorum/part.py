@@ -106,7 +106,7 @@ def run(part: Part, tools: Tools, tell: Callable[[float], None]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     begun = time.monotonic()
-    is_real = part.cell.mode == "real"
+    is_real = part.cell.is_real
     try:
         keys(tools, folder)
         cells.write(part.cell, part.pace, tools.programs, folder, part.seed)
@@ -189,7 +189,7 @@ def started(asked: Sequence[str | Path], said: Path) -> Iterator[Any]:
 
 def command(part: Part, tools: Tools) -> list[str]:
     folder = part.folder
-    if part.cell.mode == "virtual":
+    if not part.cell.is_real:
         return [str(tools.qcycle), "run", str(folder / "scenario.yaml"), "--runs", f"{folder}/runs"]
     found = cells.commands(part.cell, part.pace, tools.programs, cells.REAL, part.seed)
 

@@ -42,7 +42,7 @@ def conclude(cell: Any, pace: Any, seed: int, done: list[Any], others: list[Any]
     # Once more: with all parts it is known better how actions are.
     actions = records.explained(actions)
     told = [json.loads((one.folder / parts.DONE).read_text(encoding="utf-8")) for one in done]
-    tdf = pace.tdf if cell.mode == "virtual" else 1.0
+    tdf = pace.tdf if cell.mode == cells.VIRTUAL_TIME else 1.0
     found = figures.figures(actions, sum(one["not_asked_for"] for one in told), tdf)
     found |= cell._asdict() | {"pace": pace._asdict(), "seed": seed}
     found["wall_s"] = sum(one["wall_s"] for one in told)
@@ -85,7 +85,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dwell", type=ms, default=3.0, help="of the breaker node, in ms")
     tdf = within(float, 0.01, 1000)
     parser.add_argument("--tdf", type=tdf, default=2.0, help="host seconds per virtual second")
-    parser.add_argument("--mode", nargs="+", choices=cells.MODES, default=list(cells.MODES))
+    parser.add_argument("--mode", nargs="+", choices=cells.MODES, default=list(cells.USUAL_MODES))
     parser.add_argument(
         "--protocol", nargs="+", choices=cells.PROTOCOLS, default=list(cells.PROTOCOLS)
     )

@@ -1,4 +1,4 @@
-"""Cells as they are run, with programs of a debug build: one in virtual time, and one in host time
+"""Cells as they are run, with programs of a debug build: in virtual time, by jumps, and in host time
 that is interrupted and goes on."""
 
 import contextlib
@@ -79,6 +79,14 @@ class Cells(unittest.TestCase):
         found = self.finished(self.start(*only))
         self.assertEqual(found["ours"]["count"], 10)
         self.assertEqual(sorted(found["kept_out"]), ["count", "longest_ms", "total_s"])
+
+    def test_a_cell_in_events_takes_what_programs_compute(self) -> None:
+        only = ("--mode", "events", "--protocol", "arbiter", "--only", "fail-stop and")
+        found = self.finished(self.start(*only))
+        self.assertEqual((found["ours"]["count"], found["ours"]["over"]), (10, 0))
+        # The network alone takes some 30 µs.
+        self.assertGreater(found["ours"]["min"], 60)
+        self.assertLess(found["parts"]["network"], found["ours"]["mean"])
 
     def test_a_condition_that_is_not_there_is_no_success(self) -> None:
         evaluation = self.start("--only", "flood")

@@ -510,6 +510,7 @@ class Cells(unittest.TestCase):
             ("virtual", "arbiter", 901, True),
             ("virtual", "peer", 1100, False),
             ("virtual", "peer", 1101, True),
+            ("events", "peer", 1101, True),
             ("real", "arbiter", 901, False),
         ):
             found = cell_of(1, protocol, "byzantine", mode)

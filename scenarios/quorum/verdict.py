@@ -27,9 +27,9 @@ def missed(one: Any, found: Iterable[Any]) -> list[str]:
         ("nobody asked for an action", one["not_asked_for"]),
         ("over the limit and not by the host", slow),
     ]
-    if one["mode"] == "virtual":
+    if one["mode"] != cells.REAL_TIME:
         told.append(("over the limit in virtual time", one["ours"].get("over", 0)))
-    if one["mode"] == "virtual" and one["condition"] in cells.PUBLISHED:
+    if one["mode"] != cells.REAL_TIME and one["condition"] in cells.PUBLISHED:
         most, mean = MEAN_MAX_US[one["protocol"]], one["published"].get("mean", 0)
         words = f"published definition: mean {mean:.0f} µs, over {most:.0f} µs"
         told.append((words, mean > most))
