@@ -3,7 +3,8 @@
 //! It is looked at whenever somebody has to know: before the clock jumps, when the node has sent something, and
 //! when one of its programs asks for something outside. What a process has used in all is the clock of its
 //! processor time, which counts threads that have ended too; what one has used that has ended since the last
-//! look is lost. clock_getcpuclockid(3)
+//! look is lost. clock_getcpuclockid(3) A process in which a program begins is known from then on, one that is
+//! forked when the agent finds it.
 //!
 //! Programs are told at each look how far they are ahead, and count on from there ([`vtime::ahead`]).
 
@@ -14,9 +15,9 @@ use libc::pid_t;
 use os::process::processor_time_ns;
 use parking_lot::Mutex;
 use vtime::ahead::Busy;
-use vtime::{HostSpan, VirtualSpan, VirtualTime, Wakes};
+use vtime::{HostSpan, HostTime, VirtualSpan, VirtualTime, Wakes};
 
-use super::{Domain, Program};
+use super::{Domain, Program, host_now};
 
 /// When what is due reaches a node, and its programs.
 #[derive(Debug)]
@@ -29,13 +30,22 @@ pub struct NodeTime {
 #[derive(Debug)]
 struct State {
     wakes: Wakes,
-    /// What each process had used when it was looked at last, in nanoseconds.
-    processes: BTreeMap<pid_t, u64>,
+    processes: BTreeMap<pid_t, Seen>,
     /// They see time pass while they compute.
     programs: Vec<Weak<Program>>,
+    looked: HostTime,
     /// For how long the clock had run then, without its jumps.
     ran: VirtualSpan,
     computed: Computed,
+}
+
+/// A process of a program.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// When it was looked at last, in nanoseconds.
+    used_ns: u64,
+    /// It has begun since all were found last.
+    is_new: bool,
 }
 
 /// What the programs of a node have computed.
@@ -54,6 +64,7 @@ impl NodeTime {
             wakes,
             processes: BTreeMap::new(),
             programs: Vec::new(),
+            looked: HostTime::ZERO,
             ran: VirtualSpan::ZERO,
             computed: Computed::default(),
         };
@@ -89,62 +100,106 @@ impl NodeTime {
         self.state.lock().computed
     }
 
-    /// Its programs and their processes are these from now on.
+    /// These were found to be its programs and their processes.
     pub fn know(&self, programs: &[Arc<Program>], processes: &BTreeSet<pid_t>) {
         let state = &mut *self.state.lock();
-        state.programs = programs.iter().map(Arc::downgrade).collect();
-        let used = |process: &pid_t| state.processes.get(process).copied().unwrap_or(0);
-        state.processes = processes.iter().map(|process| (*process, used(process))).collect();
+        for program in programs {
+            state.knows(program);
+        }
+        state.processes.retain(|process, seen| seen.is_new || processes.contains(process));
+        for process in processes {
+            // One that another has forked begins with nothing.
+            let seen =
+                state.processes.entry(*process).or_insert(Seen { used_ns: 0, is_new: false });
+            seen.is_new = false;
+        }
+    }
+
+    /// A program is about to begin in this process.
+    pub(super) fn begins(&self, process: pid_t) {
+        if self.takes_processor_time {
+            let seen = Seen { used_ns: 0, is_new: true };
+            self.state.lock().processes.entry(process).or_insert(seen);
+        }
     }
 
     /// With what a program begins in a process, which numbers itself so.
-    pub(super) fn begins(&self, process: pid_t, own_number: i32) -> Option<Busy> {
+    pub(super) fn busy(&self, process: pid_t, own_number: i32) -> Option<Busy> {
         let state = self.state.lock();
-        let used = state.processes.get(&process).copied().or_else(|| processor_time_ns(process));
-        self.takes_processor_time.then(|| state.busy(own_number, used))
+        self.takes_processor_time.then(|| state.busy(process, own_number))
+    }
+
+    /// A program has begun.
+    pub(super) fn has_begun(&self, program: &Arc<Program>) {
+        if self.takes_processor_time {
+            self.state.lock().knows(program);
+        }
     }
 }
 
 impl State {
-    fn busy(&self, process: i32, used_ns: Option<u64>) -> Busy {
+    fn knows(&mut self, program: &Arc<Program>) {
+        let program = Arc::downgrade(program);
+        if !self.programs.iter().any(|one| one.ptr_eq(&program)) {
+            self.programs.push(program);
+        }
+    }
+
+    fn busy(&self, process: pid_t, own_number: i32) -> Busy {
+        let seen = self.processes.get(&process);
         Busy {
             millionths: self.wakes.millionths(),
             // None has the number 0.
-            process: used_ns.map_or(0, |_| process),
+            process: seen.map_or(0, |_| own_number),
             until: self.wakes.busy_until(),
-            used_ns: used_ns.unwrap_or(0),
+            used_ns: seen.map_or(0, |seen| seen.used_ns),
         }
     }
 
     /// Takes in what its processes have used until now.
     fn look(&mut self, now: VirtualTime, ran: VirtualSpan) -> bool {
         let mut spent_ns = 0;
-        for (process, seen_ns) in &mut self.processes {
-            let Some(used_ns) = processor_time_ns(*process) else { continue };
+        self.processes.retain(|process, seen| {
+            let Some(used_ns) = processor_time_ns(*process) else { return false };
             // Less, if another one has its number.
-            spent_ns += used_ns.checked_sub(*seen_ns).unwrap_or(used_ns);
-            *seen_ns = used_ns;
-        }
-        let has_changed = self.computes(spent_ns, now, ran);
-        if spent_ns > 0 {
-            for program in self.programs.iter().filter_map(Weak::upgrade) {
-                let used = self.processes.get(&program.process).copied();
-                program.is_ahead(self.busy(program.own_process, used));
+            spent_ns += used_ns.checked_sub(seen.used_ns).unwrap_or(used_ns);
+            seen.used_ns = used_ns;
+            true
+        });
+        let before = self.wakes;
+        self.computes(spent_ns, now, ran);
+        self.programs.retain(|program| program.strong_count() > 0);
+        let programs: Vec<_> = self.programs.iter().filter_map(Weak::upgrade).collect();
+        self.is_no_earlier_than(&programs, now);
+        if self.wakes != before || spent_ns > 0 {
+            for program in programs {
+                program.is_ahead(self.busy(program.process, program.own_process));
             }
         }
-        has_changed
+        self.wakes != before
     }
 
-    fn computes(&mut self, spent_ns: u64, now: VirtualTime, ran: VirtualSpan) -> bool {
+    /// What a process has used that has ended since the last look is not seen, but what it has seen of the time is.
+    /// A program can write there anything: so it is no more than one may have computed since.
+    fn is_no_earlier_than(&mut self, programs: &[Arc<Program>], now: VirtualTime) {
+        let host = host_now();
+        let since = host - std::mem::replace(&mut self.looked, host);
+        let most = now.max(self.wakes.busy_until()) + self.wakes.takes(since);
+        for program in programs {
+            self.wakes = self.wakes.has_seen(program.has_seen().min(most), now);
+        }
+    }
+
+    fn computes(&mut self, spent_ns: u64, now: VirtualTime, ran: VirtualSpan) {
         // Another thread may have looked since `now`.
         let ran_since = ran - self.ran;
         self.ran = self.ran.max(ran);
         let spent = HostSpan::from_ns(i64::try_from(spent_ns).unwrap_or(i64::MAX));
-        let before = self.wakes;
-        self.wakes = before.computes(spent, ran_since, now);
-        self.computed.processor_ns += spent_ns;
-        self.computed.took_ns += self.wakes.takes(spent).as_ns().unsigned_abs();
-        self.wakes != before
+        self.wakes = self.wakes.computes(spent, ran_since, now);
+        // What was used while the clock ran has taken what it took by that.
+        let charged = (spent - HostSpan::from_ns(ran_since.as_ns().max(0))).max(HostSpan::ZERO);
+        self.computed.processor_ns += charged.as_ns().unsigned_abs();
+        self.computed.took_ns += self.wakes.takes(charged).as_ns().unsigned_abs();
     }
 }
 
@@ -176,13 +231,14 @@ mod tests {
         let node = NodeTime::new("board", Wakes::AT_ONCE.for_processor_time(1_000_000));
         let mut state = node.state.lock();
         let leaves = |state: &State, now| state.wakes.leaves(now);
-        assert!(state.computes(5_000_000, ms(10), VirtualSpan::ZERO));
+        state.computes(5_000_000, ms(10), VirtualSpan::ZERO);
         assert_eq!(leaves(&state, ms(10)), ms(15));
         // It has jumped to 20 ms, and run to 24 ms.
-        assert!(!state.computes(4_000_000, ms(24), VirtualSpan::from_ms(4)));
-        assert!(state.computes(4_000_000, ms(25), VirtualSpan::from_ms(5)));
+        state.computes(4_000_000, ms(24), VirtualSpan::from_ms(4));
+        assert_eq!(leaves(&state, ms(24)), ms(24));
+        state.computes(4_000_000, ms(25), VirtualSpan::from_ms(5));
         assert_eq!(leaves(&state, ms(25)), ms(28));
-        assert_eq!(state.computed, Computed { processor_ns: 13_000_000, took_ns: 13_000_000 });
+        assert_eq!(state.computed, Computed { processor_ns: 8_000_000, took_ns: 8_000_000 });
     }
 
     #[test]

@@ -167,6 +167,11 @@ impl Program {
         self.page.ahead().publish(busy);
     }
 
+    /// The latest time of its domain that it has seen, as it says, where computing takes time.
+    pub(super) fn has_seen(&self) -> VirtualTime {
+        self.page.ahead().latest()
+    }
+
     /// When what is due reaches it.
     pub const fn node(&self) -> &Arc<NodeTime> {
         &self.node
@@ -240,6 +245,14 @@ impl Domain {
         parent: Option<u64>,
     ) -> io::Result<(Arc<Program>, OwnedFd)> {
         let parent = parent.and_then(|parent| self.program(parent));
+        let node = match &parent {
+            Some(parent) => Some(Arc::clone(&parent.node)),
+            None => self.programs.lock().nodes.get(name).cloned(),
+        };
+        let node = node.unwrap_or_else(|| Arc::new(NodeTime::at_once()));
+        // So that it begins no earlier than what ran in this process before has seen.
+        node.begins(process);
+        self.look_at(&node);
         // Held meanwhile, so that the parent's line does not change.
         let held = self.state.lock();
         let paused_before = held.clock.paused(self.host_now());
@@ -247,8 +260,6 @@ impl Domain {
             parent.as_ref().map_or(OwnClock::Domain, |parent| parent.state.lock().clock.clone());
         let mut programs = self.programs.lock();
         programs.made += 1;
-        let node = parent.as_ref().map(|parent| &parent.node).or_else(|| programs.nodes.get(name));
-        let node = node.cloned().unwrap_or_else(|| Arc::new(NodeTime::at_once()));
         let seed = match parent {
             Some(parent) => parent.state.lock().seeds.as_mut().map(|own| own.next(file)),
             None => {
@@ -261,7 +272,7 @@ impl Domain {
         let epochs = self.page.epochs();
         let mut page = OwnPage::new(identity, epochs).with_random_seed(seed.unwrap_or(0));
         let own_process = own_number(process).cast_signed();
-        if let Some(busy) = node.begins(process, own_process) {
+        if let Some(busy) = node.busy(process, own_process) {
             page = page.computing(busy);
         }
         let shared = Shared::new(c"quartercycle-own", page, Writers::All)?;
@@ -275,6 +286,7 @@ impl Domain {
         let (name, state) = (name.to_owned(), Mutex::new(state));
         let program =
             Arc::new(Program { number, name, process, own_process, node, page, memory, state });
+        program.node.has_begun(&program);
         programs.present.insert(number, Arc::clone(&program));
         programs.by_memory.insert(memory, number);
         Ok((program, descriptor))
@@ -400,6 +412,11 @@ impl Domain {
             }
             _ => own.at(now).0,
         }
+    }
+
+    /// Whether what the program with this number computes takes virtual time: then it may be busy when it is due.
+    pub fn computes(&self, number: u64) -> bool {
+        self.program(number).is_some_and(|program| program.node.takes_processor_time())
     }
 
     /// The time of the program with this number of which all that was due has reached it.

@@ -255,10 +255,31 @@ pub struct WallAccount {
     pub programs_cpu_s: BTreeMap<String, f64>,
 }
 
+/// What is not seen of processor time is notable from so many seconds and this share on.
+const UNSEEN_MIN_S: f64 = 0.02;
+const UNSEEN_SHARE_MIN: f64 = 0.1;
+
 impl WallAccount {
     /// Host seconds per virtual second; `None` for a run that had no time.
     pub fn ratio(&self) -> Option<f64> {
         (self.virtual_s > 0.0).then(|| self.total_s / self.virtual_s)
+    }
+
+    /// Nodes whose programs have used notably more processor time than was seen, where that takes virtual time, with
+    /// the share that was not: of processes that had ended before they were looked at.
+    pub fn unseen(&self, programs: &[ProgramRecord]) -> Vec<(String, f64)> {
+        let timed_ns = self.pace.kept_ns.ns().get(&Keeping::Program).copied().unwrap_or(0);
+        let of_node = |node: &str| -> f64 {
+            let here = programs.iter().filter(|program| program.node == node);
+            here.filter_map(|program| self.programs_cpu_s.get(&program.name)).sum()
+        };
+        let unseen = self.pace.computed.iter().filter_map(|(node, computed)| {
+            let used_s = of_node(node) - timed_ns as f64 / 1e9;
+            let unseen_s = used_s - computed.processor_ns as f64 / 1e9;
+            (unseen_s > UNSEEN_MIN_S && unseen_s > UNSEEN_SHARE_MIN * used_s)
+                .then(|| (node.clone(), unseen_s / used_s))
+        });
+        unseen.collect()
     }
 
     /// Seconds of processor time of programs that took no virtual time, at most; `None` where computing takes
@@ -410,6 +431,33 @@ impl ScenarioRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::Computed;
+
+    #[test]
+    fn processor_time_that_nobody_has_seen_is_told_from_a_tenth_on() {
+        let program = |name: &str, node: &str| ProgramRecord {
+            name: name.into(),
+            node: node.into(),
+            command: Vec::new(),
+            end: ProgramEnd::Running,
+            started_ns: None,
+            ended_ns: None,
+            warnings: Vec::new(),
+            last_words: Vec::new(),
+        };
+        let programs = [program("a", "board"), program("b", "board"), program("c", "other")];
+        let mut wall = WallAccount {
+            programs_cpu_s: [("a".into(), 0.75), ("b".into(), 0.25), ("c".into(), 5.0)].into(),
+            ..WallAccount::default()
+        };
+        assert_eq!(wall.unseen(&programs), []);
+        for (seen_s, expected) in [(0.95, None), (0.75, Some(0.25)), (0.0, Some(1.0))] {
+            let computed = Computed { processor_ns: (seen_s * 1e9) as u64, took_ns: 0 };
+            wall.pace.computed = [("board".to_owned(), computed)].into();
+            let unseen = wall.unseen(&programs);
+            assert_eq!(unseen.first().map(|(_, share)| *share), expected, "{unseen:?}");
+        }
+    }
 
     #[test]
     fn order_and_computing_are_told_where_they_count() {

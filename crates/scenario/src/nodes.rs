@@ -11,7 +11,7 @@ use settings::cursor::{Cursor, Mapping, Placed};
 use settings::problems::{Fault, quoted};
 use settings::table::Shape;
 use settings::{names, units, words};
-use vtime::VirtualSpan;
+use vtime::{Tdf, VirtualSpan};
 
 /// Prefix lengths that leave room for two hosts besides network and broadcast address.
 const PREFIX_LENGTHS: std::ops::RangeInclusive<u8> = 1..=30;
@@ -67,10 +67,15 @@ fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) 
 fn compute(mapping: &Mapping<'_>) -> Compute {
     let keys = ["per_wakeup", "per_processor_time"];
     if !keys.iter().any(|key| mapping.has(key)) {
-        mapping.require(&keys[..1]);
+        let fix = "add `per_wakeup: 50 us` or `per_processor_time: 8`";
+        mapping.place.wrong("neither `per_wakeup` nor `per_processor_time` is there", fix);
     }
     let per_wakeup = mapping.parse(keys[0], units::time_not_negative);
-    let factor = mapping.parse(keys[1], units::factor);
+    let factor = mapping.parse(keys[1], |text| {
+        let fix = "write a plain decimal number between 0.01 and 1000, such as 8";
+        let wrong = |_| Fault::new(format!("{} is no such factor", quoted(text)), fix);
+        text.parse::<Tdf>().map_err(wrong)
+    });
     let millionths = factor.map_or(0, |factor| factor.value.millionths());
     Compute {
         per_wakeup: per_wakeup.map_or(VirtualSpan::ZERO, |span| span.value),

@@ -3,6 +3,7 @@
 //! The kernel counts in host time; [`vtime::processor`] makes virtual time of it, and keeps what it
 //! has shown in the page of the program.
 
+use vtime::ahead::Ahead;
 use vtime::history::share;
 use vtime::image::METERS;
 use vtime::processor::{Meters, Now};
@@ -10,6 +11,7 @@ use vtime::{HostTime, ProgramSpan};
 
 use crate::arch::{self, nr};
 use crate::clock;
+use crate::pages;
 use crate::timespec::Timespec;
 
 const CLOCK_PROCESS_CPUTIME_ID: i32 = 2;
@@ -78,6 +80,10 @@ pub(crate) fn own(call: i32) -> i32 {
 /// What the program is shown for so much processor time of the host.
 #[inline(never)]
 pub(crate) fn shown(key: u64, used: i64) -> i64 {
+    // It takes what it would on the processor of the node, as long as the clock stands.
+    if let Some(busy) = pages::own().is_ahead().and_then(Ahead::busy) {
+        return busy.takes_ns(used as u64);
+    }
     // SAFETY: mapped by the launcher, zero at first; consists of atomics.
     let meters = unsafe { &*(METERS as *const Meters) };
     let (snapshot, _) = clock::snapshot();

@@ -43,12 +43,16 @@ pub struct Busy {
 
 impl Busy {
     /// What the domain's `now` is for the program. `used_ns` is what its process has used, if that is the one.
-    /// While the clock `stands`, all of that is to be added; while it runs, it has taken its time already.
+    /// While the clock `stands`, all of that is to be added; while it runs, it takes its time by itself.
     pub fn now(&self, now: VirtualTime, stands: bool, used_ns: Option<u64>) -> VirtualTime {
-        let since = used_ns.map_or(0, |used_ns| used_ns.saturating_sub(self.used_ns));
-        let takes = times_millionths(since, self.millionths);
-        let from = if stands { now.max(self.until) } else { self.until };
-        now.max(VirtualTime::from_ns(from.as_ns().saturating_add(takes)))
+        let used_ns = used_ns.filter(|_| stands).unwrap_or(self.used_ns);
+        let takes = self.takes_ns(used_ns.saturating_sub(self.used_ns));
+        VirtualTime::from_ns(now.max(self.until).as_ns().saturating_add(takes))
+    }
+
+    /// What so much processor time takes, and is on the processor of the node.
+    pub fn takes_ns(&self, used_ns: u64) -> i64 {
+        times_millionths(used_ns, self.millionths)
     }
 }
 
@@ -98,6 +102,11 @@ impl Ahead {
         }
     }
 
+    /// The latest time that the program has seen, as it says.
+    pub fn latest(&self) -> VirtualTime {
+        VirtualTime::from_ns(self.latest.load(Ordering::Relaxed))
+    }
+
     /// A time that the program is about to see: no earlier than any that it has seen.
     pub fn never_back(&self, now: VirtualTime) -> VirtualTime {
         let latest = self.latest.fetch_max(now.as_ns(), Ordering::Relaxed);
@@ -129,10 +138,10 @@ mod tests {
         assert_eq!(busy.now(at(90), true, None), at(100));
         // The clock ran while it computed.
         assert_eq!(busy.now(at(120), false, used(14)), at(120));
-        assert_eq!(busy.now(at(105), false, used(14)), at(110));
+        assert_eq!(busy.now(at(90), false, used(14)), at(100));
         assert_eq!(busy.now(VirtualTime::MAX, true, used(u64::MAX / 1_000_000)), VirtualTime::MAX);
         assert_eq!(ahead.never_back(at(3)), at(3));
-        assert_eq!(ahead.never_back(at(2)), at(3));
+        assert_eq!((ahead.never_back(at(2)), ahead.latest()), (at(3), at(3)));
     }
 
     #[test]

@@ -21,6 +21,10 @@ const READ_LENGTH: usize = 64 * 1024;
 /// Longest line in octets; a longer one is cut into several.
 const LINE_LENGTH_MAX: usize = 16 * 1024;
 
+/// Below that of the network: where computing takes virtual time, a line that is read later than it was written is
+/// stamped later by what its program has computed meanwhile.
+const PRIORITY: i32 = 90;
+
 /// Where lines come from.
 pub(super) struct Place {
     pub(super) program: String,
@@ -40,7 +44,10 @@ impl Place {
 
 /// Reports what a program writes until everybody has closed the pipe.
 pub(super) fn report(mut pipe: PipeReader, place: &Place, owner: &Owner) {
-    let Place { program, error, domain, .. } = place;
+    let Place { program, error, domain, node } = place;
+    if node.takes_processor_time() {
+        let _ = os::realtime::fifo(PRIORITY);
+    }
     let error = *error;
     let report = |text: String, lost: Option<String>, at_ns: i64| {
         if !text.is_empty() || lost.is_some() {

@@ -428,7 +428,9 @@ impl Timers {
             more |= due.len() == TURN;
             for due in due {
                 pace.note(due.period);
-                self.domain.lateness().note_served(&self.name, due.late.as_ns());
+                if !self.domain.computes(lane) {
+                    self.domain.lateness().note_served(&self.name, due.late.as_ns());
+                }
                 let is_there = self.fire(due.key, due.times);
                 // A timerfd that has no further expirations is the program's alone.
                 let is_over =

@@ -52,6 +52,7 @@ impl Session<'_> {
             self.record.warnings.append(&mut warnings);
         }
         self.warn_of_inputs();
+        self.warn_of_unseen();
         if let Some(text) = self.disturbances.end(&self.folder) {
             self.warn(None, text);
         }
@@ -111,6 +112,23 @@ impl Session<'_> {
         let changed: Vec<String> = self.inputs.changed().map(str::to_owned).collect();
         for file in changed {
             self.warn(None, format!("{file} was changed during the run; its hash is of before"));
+        }
+    }
+
+    /// Says where less was charged than was computed.
+    fn warn_of_unseen(&mut self) {
+        let wall = self.record.wall.as_ref();
+        let unseen = wall.map(|wall| wall.unseen(&self.record.programs)).unwrap_or_default();
+        for (node, share) in unseen {
+            let percent = share * 100.0;
+            self.warn(
+                None,
+                format!(
+                    "of the processor time of node `{node}` {percent:.0} % took no virtual time: its processes \
+                     ended before they were looked at; let fewer of them do the same work, or give this \
+                     machine less other work"
+                ),
+            );
         }
     }
 
