@@ -8,7 +8,7 @@
 //!
 //! Programs are told at each look how far they are ahead, and count on from there ([`vtime::ahead`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use libc::pid_t;
@@ -36,12 +36,18 @@ struct State {
     looked: HostTime,
     /// For how long the clock had run then, without its jumps.
     ran: VirtualSpan,
+    /// Host time for which the clock ran and less was used, as is seen by looks that are no more exact than this.
+    credit: HostSpan,
     computed: Computed,
 }
 
+/// As far as the time of the clock and that of processors may be apart at a look.
+const CREDIT_MAX: HostSpan = HostSpan::from_ms(10);
+
 /// A process of a program.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Seen {
+    threads: Vec<pid_t>,
     /// When it was looked at last, in nanoseconds.
     used_ns: u64,
     /// It has begun since all were found last.
@@ -66,6 +72,7 @@ impl NodeTime {
             programs: Vec::new(),
             looked: HostTime::ZERO,
             ran: VirtualSpan::ZERO,
+            credit: HostSpan::ZERO,
             computed: Computed::default(),
         };
         Self {
@@ -100,25 +107,24 @@ impl NodeTime {
         self.state.lock().computed
     }
 
-    /// These were found to be its programs and their processes.
-    pub fn know(&self, programs: &[Arc<Program>], processes: &BTreeSet<pid_t>) {
+    /// These were found to be its programs, and their processes and threads.
+    pub fn know(&self, programs: &[Arc<Program>], processes: BTreeMap<pid_t, Vec<pid_t>>) {
         let state = &mut *self.state.lock();
         for program in programs {
             state.knows(program);
         }
-        state.processes.retain(|process, seen| seen.is_new || processes.contains(process));
-        for process in processes {
+        state.processes.retain(|process, seen| seen.is_new || processes.contains_key(process));
+        for (process, threads) in processes {
             // One that another has forked begins with nothing.
-            let seen =
-                state.processes.entry(*process).or_insert(Seen { used_ns: 0, is_new: false });
-            seen.is_new = false;
+            let used_ns = state.processes.get(&process).map_or(0, |seen| seen.used_ns);
+            state.processes.insert(process, Seen { threads, used_ns, is_new: false });
         }
     }
 
     /// A program is about to begin in this process.
     pub(super) fn begins(&self, process: pid_t) {
         if self.takes_processor_time {
-            let seen = Seen { used_ns: 0, is_new: true };
+            let seen = Seen { threads: vec![process], used_ns: 0, is_new: true };
             self.state.lock().processes.entry(process).or_insert(seen);
         }
     }
@@ -160,7 +166,8 @@ impl State {
     fn look(&mut self, now: VirtualTime, ran: VirtualSpan) -> bool {
         let mut spent_ns = 0;
         self.processes.retain(|process, seen| {
-            let Some(used_ns) = processor_time_ns(*process) else { return false };
+            let used_ns = processor_time_ns(*process, &seen.threads);
+            let Some(used_ns) = used_ns else { return false };
             // Less, if another one has its number.
             spent_ns += used_ns.checked_sub(seen.used_ns).unwrap_or(used_ns);
             seen.used_ns = used_ns;
@@ -192,12 +199,14 @@ impl State {
 
     fn computes(&mut self, spent_ns: u64, now: VirtualTime, ran: VirtualSpan) {
         // Another thread may have looked since `now`.
-        let ran_since = ran - self.ran;
+        let ran_since = HostSpan::from_ns((ran - self.ran).as_ns().max(0));
         self.ran = self.ran.max(ran);
         let spent = HostSpan::from_ns(i64::try_from(spent_ns).unwrap_or(i64::MAX));
-        self.wakes = self.wakes.computes(spent, ran_since, now);
         // What was used while the clock ran has taken what it took by that.
-        let charged = (spent - HostSpan::from_ns(ran_since.as_ns().max(0))).max(HostSpan::ZERO);
+        let free = if ran_since > HostSpan::ZERO { ran_since + self.credit } else { ran_since };
+        self.credit = (free - spent).clamp(HostSpan::ZERO, CREDIT_MAX);
+        let charged = (spent - free).max(HostSpan::ZERO);
+        self.wakes = self.wakes.computes(charged, now);
         self.computed.processor_ns += charged.as_ns().unsigned_abs();
         self.computed.took_ns += self.wakes.takes(charged).as_ns().unsigned_abs();
     }
@@ -247,12 +256,13 @@ mod tests {
         let domain = Domain::new(start).unwrap();
         domain.let_stand(true);
         let node = NodeTime::new("board", Wakes::AT_ONCE.for_processor_time(4_000_000));
-        node.know(&[], &BTreeSet::from([std::process::id().cast_signed()]));
+        let own = std::process::id().cast_signed();
+        node.know(&[], BTreeMap::from([(own, vec![own])]));
         domain.look_at(&node);
         let before = node.computed();
-        let begun = processor_time_ns(std::process::id().cast_signed()).unwrap();
+        let begun = processor_time_ns(std::process::id().cast_signed(), &[]).unwrap();
         let burn = move || {
-            let used = || processor_time_ns(std::process::id().cast_signed()).unwrap();
+            let used = || processor_time_ns(std::process::id().cast_signed(), &[]).unwrap();
             while used() - begun < 3_000_000 {}
         };
         std::thread::spawn(burn).join().unwrap();

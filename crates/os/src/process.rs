@@ -44,11 +44,21 @@ pub fn name_of(process: pid_t) -> String {
 }
 
 /// Processor time that all threads of a process have used, those too that have ended, in nanoseconds; `None` if
-/// it is gone. clock_getcpuclockid(3)
-pub fn processor_time_ns(process: pid_t) -> Option<u64> {
-    // As the C library makes it: the bits of the number turned over, and which clock it is (`CPUCLOCK_SCHED`).
+/// it is gone. Of those that run at the moment the kernel has only what they had used at its last tick, unless they
+/// are named here. clock_getcpuclockid(3)
+pub fn processor_time_ns(process: pid_t, threads: &[pid_t]) -> Option<u64> {
+    // As the C library makes it: the bits of the number turned over, and which clock it is (`CPUCLOCK_SCHED`,
+    // `CPUCLOCK_PERTHREAD_MASK`).
     const SCHED: libc::clockid_t = 2;
-    let clock = !process << 3 | SCHED;
+    const OF_THREAD: libc::clockid_t = 4;
+    for thread in threads {
+        // It takes in what the thread has used by now (`task_sched_runtime`).
+        clock_ns(!thread << 3 | SCHED | OF_THREAD);
+    }
+    clock_ns(!process << 3 | SCHED)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes one structure.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {

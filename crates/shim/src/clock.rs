@@ -71,18 +71,22 @@ fn host_now_otherwise() -> HostTime {
 
 #[inline]
 pub(crate) fn now() -> ProgramTime {
-    seen(own().now(page(), host_now, relax))
+    match own().is_ahead() {
+        None => own().now(page(), host_now, relax),
+        Some(_) => seen(&snapshot().0, host_now()),
+    }
 }
 
-/// What the program sees of its time, where what it computes takes time.
+/// What the program sees of its time, where what it computes may take time.
 #[inline]
-pub(crate) fn seen(now: ProgramTime) -> ProgramTime {
-    own().is_ahead().map_or(now, |ahead| seen_ahead(ahead, now))
+pub(crate) fn seen(snapshot: &ProgramSnapshot, host: HostTime) -> ProgramTime {
+    let now = snapshot.at(host);
+    own().is_ahead().map_or(now, |ahead| seen_ahead(ahead, now, snapshot.clock.stands()))
 }
 
 #[cold]
 #[inline(never)]
-fn seen_ahead(ahead: &Ahead, now: ProgramTime) -> ProgramTime {
+fn seen_ahead(ahead: &Ahead, now: ProgramTime, stands: bool) -> ProgramTime {
     const CLOCK_PROCESS_CPUTIME_ID: usize = 2;
     let Some(busy) = ahead.busy() else { return now };
     // SAFETY: takes nothing.
@@ -93,7 +97,7 @@ fn seen_ahead(ahead: &Ahead, now: ProgramTime) -> ProgramTime {
     let answer = unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
     let is_known = answer == 0 && process == busy.process as isize;
     let used_ns = is_known.then(|| used.saturating_ns() as u64);
-    ahead.never_back(busy.now(now.of_domain(), page().stands(), used_ns)).of_program()
+    ahead.never_back(busy.now(now.of_domain(), stands, used_ns)).of_program()
 }
 
 /// The time of the program at a host time that has passed.

@@ -109,7 +109,7 @@ struct Still {
 fn step(deadline: Deadline) -> Step {
     let (snapshot, page) = clock::snapshot();
     let now = clock::host_now();
-    let late_ns = (clock::seen(snapshot.at(now)) - deadline.0).as_ns();
+    let late_ns = (clock::seen(&snapshot, now) - deadline.0).as_ns();
     if late_ns >= 0 {
         return Step::Passed(late_ns);
     }

@@ -167,6 +167,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Whether the clock does not run.
+    pub fn stands(&self) -> bool {
+        self.line.rate == Rate::STILL
+    }
+
     /// Virtual time at host time `host`.
     #[inline]
     pub fn at(&self, host: HostTime) -> VirtualTime {

@@ -256,9 +256,8 @@ proptest! {
 fn what_arrives_at_a_node_that_is_busy_waits_until_it_is_free() {
     let mut fabric = Fabric::new(&two_switches(None, Vec::new()), VirtualTime::ZERO);
     let idle = Wakes::AT_ONCE.for_processor_time(1_000_000);
-    let computes = |wakes: Wakes, ms, now| {
-        wakes.computes(vtime::HostSpan::from_ms(ms), VirtualSpan::ZERO, at(now * MS))
-    };
+    let computes =
+        |wakes: Wakes, ms, now| wakes.computes(vtime::HostSpan::from_ms(ms), at(now * MS));
     fabric.receive(1, frame(1, mac(0), 0), at(0));
     assert_eq!(fabric.poll(at(3 * MS)).len(), 2, "it is known where it is, now");
     fabric.receive(0, frame(0, mac(1), 1), at(3 * MS));

@@ -253,7 +253,7 @@ impl Threads {
 
     /// Tells nodes of whose processor time they are busy.
     fn tell_nodes(&mut self) {
-        type Here = (Vec<Arc<Program>>, BTreeSet<pid_t>);
+        type Here = (Vec<Arc<Program>>, BTreeMap<pid_t, Vec<pid_t>>);
         let mut nodes: BTreeMap<*const NodeTime, Here> = BTreeMap::new();
         for program in self.deadlines.programs().filter(|one| one.node().takes_processor_time()) {
             let here = nodes.entry(Arc::as_ptr(program.node())).or_default();
@@ -266,10 +266,12 @@ impl Threads {
         for known in self.rest.all() {
             let program = known.numbered.and_then(|(number, _)| self.deadlines.program(number));
             let here = program.and_then(|one| nodes.get_mut(&Arc::as_ptr(one.node())));
-            here.map(|(_, processes)| processes.insert(known.process));
+            if let Some((_, processes)) = here {
+                processes.entry(known.process).or_default().push(known.thread());
+            }
         }
         for (programs, processes) in nodes.into_values() {
-            programs[0].node().know(&programs, &processes);
+            programs[0].node().know(&programs, processes);
         }
     }
 
