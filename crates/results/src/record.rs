@@ -255,8 +255,9 @@ pub struct WallAccount {
     pub programs_cpu_s: BTreeMap<String, f64>,
 }
 
-/// What is not seen of processor time is notable from so many seconds and this share on.
-const UNSEEN_MIN_S: f64 = 0.02;
+/// What is not seen of processor time is notable from so many seconds and this share on: each program begins and
+/// ends with some milliseconds that are not.
+const UNSEEN_MIN_S: f64 = 0.1;
 const UNSEEN_SHARE_MIN: f64 = 0.1;
 
 impl WallAccount {

@@ -1,5 +1,8 @@
 //! What the programs of a node compute keeps it busy, where time moves by jumps alone.
 
+use report_kit::outcome::Outcome;
+
+use crate::common::machine::alone;
 use crate::run::harness::{Finished, Place};
 
 /// One that answers, one with a period that it cannot keep, and one that sets a point, each on a slow processor of
@@ -104,6 +107,7 @@ fn what_programs_compute_keeps_their_node_busy() {
     for order in ["together", "one-node-at-a-time"] {
         let scenario = format!("{SCENARIO}order: {order}\n");
         let Some(place) = Place::for_root(&scenario) else { return };
+        alone();
         let files = [
             ("client.py", CLIENT),
             ("server.py", SERVER),
@@ -154,4 +158,139 @@ fn what_programs_compute_keeps_their_node_busy() {
         let words = format!("{:?}", run.record().scenario.per_processor_time);
         assert!(words.contains("\"shell\": 0.5") && !words.contains("client"), "{words}");
     }
+}
+
+const EARLY: &str = "scenario: early
+duration: 12 s
+settle: 0 s
+nodes:
+  sink:
+    address: 10.0.0.1/24
+    programs:
+      - {name: sink, run: python3 sink.py 10.0.0.2, on_exit: ignore}
+  early:
+    address: 10.0.0.2/24
+    compute: {per_processor_time: 10}
+    programs:
+      - {name: early, run: [sh, -c, sleep 2; exec python3 early.py 10.0.0.1], on_exit: ignore}
+  again:
+    compute: {per_processor_time: 10}
+    programs:
+      - {name: again, run: python3 again.py 3, on_exit: ignore}
+  timer:
+    compute: {per_processor_time: 10}
+    programs:
+      - {name: timer, run: python3 timer.py}
+links:
+  - {from: sink, to: early, delay: 5 ms}
+requirements:
+  - name: the timer is in time
+    measure: {told: late_ms, by: timer, statistic: maximum}
+    at_most: 20 ms
+";
+
+/// How long after it was sent, by the clock of the sender, a datagram came, by that of the receiver.
+/// Kernels know each other's addresses before: they would ask for them only for some seconds of the host.
+const SINK: &str = r#"
+import socket, sys, time
+sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sink.bind(("0.0.0.0", 5000))
+time.sleep(1)
+sink.sendto(b"", (sys.argv[1], 5000))
+while True:
+    sent = int(sink.recv(100))
+    print(time.monotonic_ns() - sent, flush=True)
+"#;
+
+/// Sends as soon as it has begun, before it waits for the first time.
+const EARLY_SENDER: &str = r#"
+import socket, sys, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(5):
+    sender.sendto(b"%d" % time.monotonic_ns(), (sys.argv[1], 5000))
+    for _ in range(300000): pass
+begun = time.monotonic_ns(), time.process_time_ns()
+for _ in range(300000): pass
+now = time.monotonic_ns(), time.process_time_ns()
+print("passed", now[0] - begun[0])
+print("used", now[1] - begun[1])
+"#;
+
+const AGAIN: &str = r#"
+import os, sys, time
+left = int(sys.argv[1])
+print(time.monotonic_ns(), flush=True)
+for _ in range(200000): pass
+print(time.monotonic_ns(), flush=True)
+if left: os.execv(sys.executable, [sys.executable, sys.argv[0], str(left - 1)])
+"#;
+
+/// Computes for longer than its period.
+const TIMER: &str = r#"
+import json, signal, time
+begun, count = time.monotonic(), 0
+def expires(*_):
+    global count
+    count += 1
+    late = time.monotonic() - begun - 0.05 * count
+    print(json.dumps({"late_ms": late * 1e3}), flush=True)
+    for _ in range(500000): pass
+signal.signal(signal.SIGALRM, expires)
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+while True: signal.pause()
+"#;
+
+const SPINNER: &str = r#"
+import signal, time
+begun, has_rung = time.monotonic_ns(), []
+signal.signal(signal.SIGALRM, lambda *_: has_rung.append(1))
+signal.alarm(2)
+while not has_rung: time.monotonic()
+print(time.monotonic_ns() - begun, flush=True)
+"#;
+
+#[test]
+fn who_computes_is_neither_early_nor_disturbed_and_sees_no_time_go_back() {
+    const MS: u64 = 1_000_000;
+    let Some(place) = Place::for_root(EARLY) else { return };
+    alone();
+    let files =
+        [("sink.py", SINK), ("early.py", EARLY_SENDER), ("again.py", AGAIN), ("timer.py", TIMER)];
+    for (name, text) in files {
+        place.file(name, text);
+    }
+    let run = place.run(&["--pace", "events"]).expect(10);
+    let delays = ns(&run, "sink");
+    assert!(delays.len() == 5 && delays.iter().all(|delay| *delay >= 5 * MS), "{delays:?}");
+    // Its processor shows what it has used in the same time.
+    let [passed, used] = ns(&run, "early")[..] else { panic!("{:?}", run.lines("early")) };
+    assert!(passed > 10 * MS && used > passed / 2, "{used} of {passed}");
+    assert!(used < passed + 5 * MS, "{used} of {passed}");
+    let times = ns(&run, "again");
+    assert!(times.len() == 8 && times.is_sorted(), "{times:?}");
+    assert!(times[7] - times[0] > 40 * MS, "{times:?}");
+    // Its lateness is its own.
+    let verdict = &run.record().verdicts[0];
+    assert_eq!(verdict.outcome, Outcome::Missed, "{verdict:?}");
+}
+
+/// The clock runs for it, as for each that never waits.
+#[test]
+fn who_never_waits_gets_its_timers() {
+    const MS: u64 = 1_000_000;
+    const SCENARIO: &str = "scenario: spin
+duration: 10 s
+settle: 0 s
+nodes:
+  spinner:
+    compute: {per_processor_time: 10}
+    programs:
+      - {name: spinner, run: python3 spinner.py, on_exit: ignore}
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
+    alone();
+    place.file("spinner.py", SPINNER);
+    let run = place.run(&["--pace", "events"]).expect(0);
+    let [rung] = ns(&run, "spinner")[..] else { panic!("{:?}", run.lines("spinner")) };
+    assert!((2000 * MS..4000 * MS).contains(&rung), "{rung}");
 }
