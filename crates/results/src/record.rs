@@ -269,13 +269,14 @@ impl WallAccount {
     /// Nodes whose programs have used notably more processor time than was seen, where that takes virtual time, with
     /// the share that was not: of processes that had ended before they were looked at.
     pub fn unseen(&self, programs: &[ProgramRecord]) -> Vec<(String, f64)> {
-        let timed_ns = self.pace.kept_ns.ns().get(&Keeping::Program).copied().unwrap_or(0);
+        // Whatever the clock ran for, what is used meanwhile is not charged.
+        let ran_ns: i64 = self.pace.kept_ns.ns().values().sum();
         let of_node = |node: &str| -> f64 {
             let here = programs.iter().filter(|program| program.node == node);
             here.filter_map(|program| self.programs_cpu_s.get(&program.name)).sum()
         };
         let unseen = self.pace.computed.iter().filter_map(|(node, computed)| {
-            let used_s = of_node(node) - timed_ns as f64 / 1e9;
+            let used_s = of_node(node) - ran_ns as f64 / 1e9;
             let unseen_s = used_s - computed.processor_ns as f64 / 1e9;
             (unseen_s > UNSEEN_MIN_S && unseen_s > UNSEEN_SHARE_MIN * used_s)
                 .then(|| (node.clone(), unseen_s / used_s))
