@@ -195,7 +195,6 @@ impl Round {
             };
             // Forgotten before the clock is read below, so that no change is missed.
             self.watch.clear();
-            self.send_what_leaves();
             for station in ready.stations {
                 self.take_from(station);
             }
@@ -239,6 +238,7 @@ impl Round {
     /// Sends a frame at once, or, if its node has computed, when that is over.
     fn send(&mut self, station: usize, frame: Frame) {
         let now = self.domain.now();
+        self.send_what_leaves(now);
         let leaves = self.look_at(station).map_or(now, |wakes| wakes.leaves(now));
         if leaves > now {
             self.sent += 1;
@@ -248,8 +248,8 @@ impl Round {
         }
     }
 
-    fn send_what_leaves(&mut self) {
-        let now = self.domain.now();
+    /// Sends what leaves its node by `now`, before anything in the network happens at that time.
+    fn send_what_leaves(&mut self, now: VirtualTime) {
         while let Some(first) = self.leaving.first_entry()
             && first.key().0 <= now
         {
@@ -259,7 +259,8 @@ impl Round {
     }
 
     fn leave(&mut self, station: usize, frame: Frame, at: VirtualTime) {
-        self.record(station, at, Heading::Outbound, &frame);
+        // At that very time where the clock stands. Where it runs, captures say when frames were seen, in that order.
+        self.record(station, self.domain.now(), Heading::Outbound, &frame);
         self.fabric.receive(station, frame, at);
     }
 
@@ -302,6 +303,7 @@ impl Round {
     /// Hands over what has arrived, unless the clock is stopped.
     fn deliver(&mut self) {
         let Some(now) = self.running_now() else { return };
+        self.send_what_leaves(now);
         for (station, node) in self.computing.iter().enumerate() {
             if let Some(node) = node {
                 self.fabric.set_wakes(station, node.wakes());
