@@ -80,7 +80,7 @@ pub(crate) fn own(call: i32) -> i32 {
 /// What the program is shown for so much processor time of the host.
 #[inline(never)]
 pub(crate) fn shown(key: u64, used: i64) -> i64 {
-    // It takes what it would on the processor of the node, as long as the clock stands.
+    // On the processor of its node it takes so much, whether the clock stands or runs meanwhile.
     if let Some(busy) = pages::own().is_ahead().and_then(Ahead::busy) {
         return busy.takes_ns(used as u64);
     }
