@@ -352,6 +352,15 @@ impl Domain {
         dues.min()
     }
 
+    /// Wakes those parts of the agent whose time has come by itself: after a jump their own waits on the host
+    /// last too long. Returns the next time at which one has something to do.
+    pub fn ring_due(&self, now: VirtualTime) -> Option<VirtualTime> {
+        let state = self.state.lock();
+        state.watchers.iter().for_each(|watcher| watcher.ring_if_due(now, false));
+        let dues = state.watchers.iter().filter_map(|watcher| watcher.due());
+        dues.filter(|due| *due > now).min()
+    }
+
     /// Lets those who sleep look at the clock again, after a change of a factor or of whose time it is.
     pub(super) fn wake_sleepers(&self) {
         if self.pace != Pace::Real {

@@ -387,7 +387,8 @@ impl Domain {
     /// A file descriptor that becomes readable whenever the clock was stopped, resumed, dilated
     /// or granted more.
     pub fn watch(&self) -> io::Result<Watch> {
-        let watcher = Arc::new(Watcher { wake: Wake::new()?, due: AtomicI64::new(FOR_NO_TIME) });
+        let [due, rung] = [(); 2].map(|()| AtomicI64::new(FOR_NO_TIME));
+        let watcher = Arc::new(Watcher { wake: Wake::new()?, due, rung });
         self.state.lock().watchers.push(Arc::clone(&watcher));
         Ok(Watch { watcher })
     }
@@ -436,9 +437,7 @@ impl Domain {
         if changed.stops || changed.resumes || changed.releases || changed.dilates {
             state.watchers.iter().for_each(|watcher| watcher.wake.wake());
         } else if let Some((_, now)) = changed.jump {
-            let due =
-                state.watchers.iter().filter(|watcher| watcher.due().is_some_and(|due| due <= now));
-            due.for_each(|watcher| watcher.wake.wake());
+            state.watchers.iter().for_each(|watcher| watcher.ring_if_due(now, true));
         }
     }
 
@@ -496,12 +495,23 @@ struct Watcher {
     wake: Wake,
     /// The virtual time for which it waits.
     due: AtomicI64,
+    /// That for which it was woken last, once it had come.
+    rung: AtomicI64,
 }
 
 impl Watcher {
     fn due(&self) -> Option<VirtualTime> {
         let due = self.due.load(Ordering::SeqCst);
         (due != FOR_NO_TIME).then_some(VirtualTime::from_ns(due))
+    }
+
+    /// Wakes it if its time has come, and if it was not woken for that already, or `again`.
+    fn ring_if_due(&self, now: VirtualTime, again: bool) {
+        if let Some(due) = self.due().filter(|due| *due <= now)
+            && (self.rung.swap(due.as_ns(), Ordering::SeqCst) != due.as_ns() || again)
+        {
+            self.wake.wake();
+        }
     }
 }
 

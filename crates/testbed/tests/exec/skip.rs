@@ -38,6 +38,16 @@ fn a_day_passes_at_once_in_each_call_that_waits() {
     }
 }
 
+/// Each waits for a time that the host reckoned with before the clock has jumped.
+#[test]
+fn no_wait_is_late_that_ends_while_another_program_computes() {
+    for pace in PACES {
+        for link in [Link::Dynamic, Link::Static] {
+            goes_well(&mut skipping(pace, &[], link, &["beside"]), DONE);
+        }
+    }
+}
+
 /// Another sleeper whose time is years off: a clock that loses sight of who sleeps for a day jumps there.
 /// Each command is an exec, in which a program is between its old memory and its new one for a moment.
 #[test]

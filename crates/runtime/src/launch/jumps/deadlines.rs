@@ -85,6 +85,12 @@ impl Deadlines {
         (self.order.first().map(|(first, _)| *first), self.untold)
     }
 
+    /// Whether a thread of this one waits for this time, or one before.
+    pub(super) fn is_due(&self, program: u64, now: VirtualTime) -> bool {
+        let first = self.said.get(&program).and_then(|said| said.first);
+        first.is_some_and(|first| first <= now)
+    }
+
     /// Those of which a thread waits for this time, or one before.
     pub(super) fn due(&self, now: VirtualTime) -> impl Iterator<Item = &Arc<Program>> {
         let due = self.order.range(..=(now, u64::MAX));

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use libc::pid_t;
 use vtime::image::WAKE;
-use vtime::{HostSpan, VirtualSpan, VirtualTime};
+use vtime::{HostSpan, HostTime, VirtualSpan, VirtualTime};
 
 use super::account::Account;
 use super::instant::Instant;
@@ -16,13 +16,16 @@ use super::threads::Threads;
 use super::{Outlook, Waits};
 use crate::launch::freeze::calls;
 use crate::launch::timers::queue;
-use domain::{Domain, Keeping, KernelTimers, Pace, host_now};
+use domain::{Domain, Keeping, KernelTimers, Pace, Waiter, host_now};
 
 /// A jump takes as long as some tens of microseconds, so there is none over less.
 const WORTH: VirtualSpan = VirtualSpan::from_ns(30_000);
 /// So long after a jump it looks again and again, and lets go of the processor in between: a program that was
 /// woken often takes less, and to sleep takes longer than that.
 const AT_ONCE: HostSpan = HostSpan::from_ns(60_000);
+/// By so much the clock passes the time of a wait, while somebody computes, before this thread ends it: most end
+/// by themselves. It is what a kernel lets ordinary timers be late (`timer_slack_ns`) at most.
+const GRACE: VirtualSpan = VirtualSpan::from_ns(30_000);
 /// From one look to the next after that, and more the longer nothing has changed.
 const LOOK_MIN: HostSpan = HostSpan::from_ns(8_000);
 const LOOK_MAX: HostSpan = HostSpan::from_ns(250_000);
@@ -123,8 +126,11 @@ impl Shared {
                 self.outlooks.iter().for_each(|outlook| outlook.ran_for_kernels(ran));
             }
             seen = host_now();
-            if self.domain.pace() == Pace::Events {
-                self.let_run(&turn, &mut threads, &mut instant);
+            let mut next = None;
+            match (self.domain.pace(), &turn) {
+                (Pace::Events, _) => self.let_run(&turn, &mut threads, &mut instant),
+                (_, Turn::Kept(why)) => next = self.serve(*why, &mut threads),
+                (_, Turn::Jumped | Turn::Woke | Turn::Still) => {}
             }
             let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
             match turn {
@@ -152,9 +158,29 @@ impl Shared {
             if host_now() - woke < AT_ONCE {
                 thread::yield_now();
             } else {
-                os::realtime::sleep_until((host_now() + pause).as_ns());
+                let until = host_now() + pause;
+                let until = next.map_or(until, |next| until.min(next));
+                os::realtime::sleep_until(until.as_ns());
             }
         }
+    }
+
+    /// While somebody keeps a clock that runs from jumping, the times of others come: their own waits on the host
+    /// last for too long since the last jump, so this thread wakes them. Returns when the next one's time comes.
+    fn serve(&self, why: Keeping, threads: &mut Threads) -> Option<HostTime> {
+        if may_wake_without_a_note(why) {
+            threads.any_may_have_run();
+        }
+        let (domain, now) = (&self.domain, self.domain.now());
+        let (first, _) = threads.first_awaited();
+        if first.is_some_and(|first| first <= now) {
+            threads.rouse_due(now);
+            wake(threads, Domain::overdue(threads.due(now - GRACE), now - GRACE), false);
+        }
+        let due = domain.ring_due(now);
+        let (first, _) = threads.first_awaited();
+        let first = first.map(|first| if first + GRACE > now { first } else { now } + GRACE);
+        domain.host_time_of(first.into_iter().chain(due).min()?)
     }
 
     /// Lets a clock run that stands otherwise, while it could not go on in jumps alone.
@@ -197,7 +223,9 @@ impl Shared {
             self.domain.let_stand(!runs);
         }
         if runs {
-            wake(threads, self.domain.now(), false);
+            let now = self.domain.now();
+            wake(threads, Domain::overdue(threads.programs(), now), false);
+            threads.forget_due(now);
             threads.any_may_have_run();
         }
     }
@@ -229,6 +257,7 @@ impl Shared {
         }
         let (first, untold) = threads.first_awaited();
         let due = domain.next_due();
+        threads.agent_waits_until(due);
         // Before the second look, which sees whom such a timer has woken meanwhile.
         let owed = outlooks.iter().any(|waits| waits.for_kernels) || threads.are_owed();
         if !threads.have_slept() {
@@ -244,7 +273,8 @@ impl Shared {
         let now = domain.now();
         match next(first, due, now) {
             Next::Overdue => {
-                wake(threads, now, true);
+                threads.rouse_due(now);
+                wake_due(threads, now);
                 Turn::Woke
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
@@ -264,8 +294,10 @@ impl Shared {
                     // Where the clock stands, what the agent does at this moment comes before what programs do,
                     // as timers of a kernel that were set before the waits: these are overdue when it is done.
                     let now = domain.now();
+                    // Whom the jump wakes is noted.
+                    threads.agent_waits_until(None);
                     if domain.pace() == Pace::Skip || due.is_none_or(|due| due > now) {
-                        wake(threads, now, true);
+                        wake_due(threads, now);
                     }
                     Turn::Jumped
                 }
@@ -295,13 +327,28 @@ fn next(first: Option<VirtualTime>, due: Option<VirtualTime>, now: VirtualTime) 
     }
 }
 
-/// Wakes those whose time has come. A thread that is not known is not there if all are known, and else can be
-/// woken if it sleeps on a word. Where not all sleep, anybody may wait by now.
-fn wake(threads: &mut Threads, now: VirtualTime, are_all_known: bool) {
-    let overdue = match are_all_known {
-        true => Domain::overdue(threads.due(now), now),
-        false => Domain::overdue(threads.programs(), now),
-    };
+/// Whether parts of hosts may wake programs of which the kernel then notes nothing, while this keeps the clock.
+const fn may_wake_without_a_note(why: Keeping) -> bool {
+    match why {
+        Keeping::Program | Keeping::Agent => false,
+        Keeping::KernelTimers
+        | Keeping::NoDeadline
+        | Keeping::Stopped
+        | Keeping::Untold
+        | Keeping::Unseen
+        | Keeping::Descriptors => true,
+    }
+}
+
+/// Wakes those whose time has come, where all sleep.
+fn wake_due(threads: &mut Threads, now: VirtualTime) {
+    wake(threads, Domain::overdue(threads.due(now), now), true);
+    threads.forget_due(now);
+}
+
+/// Wakes these, whose time has come. A thread that is not known is not there if all are known, and else can be
+/// woken if it sleeps on a word.
+fn wake(threads: &mut Threads, overdue: Vec<Waiter>, are_all_known: bool) {
     for waiter in overdue {
         let found = threads.thread(waiter.program.number, waiter.thread);
         match found {
@@ -321,7 +368,6 @@ fn wake(threads: &mut Threads, now: VirtualTime, are_all_known: bool) {
         }
         threads.wakes(waiter.program.number, found.map(|(_, thread)| thread));
     }
-    threads.forget_due(now);
 }
 
 /// Ends the native call in which a thread waits. Returns whether the signal is sent.

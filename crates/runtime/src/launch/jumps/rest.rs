@@ -8,8 +8,10 @@
 //! again, as the note comes before the thread is runnable: it may have been looked at between the two, but not
 //! again after the one that has woken it was found asleep.
 //!
-//! What an interrupt wakes may be without a note. So notes are for clocks that stand, where no program waits
-//! for a timer of the host, and after a time in which such a clock has run all are looked at. Nor are they
+//! What an interrupt wakes may be without a note. So all are looked at after a time in which kernels may have
+//! woken somebody by their own timers, and so are, where the clock runs and programs wait for timers of the host, all threads of a program
+//! of which a wait is over, and all of the agent once the time has come for which a part of it has waited: the clock
+//! does not jump over that time, and whoever waits for a later one was not woken by a timer yet. Nor are notes
 //! taken on trust: all are looked at every now and then. Threads of programs that have run without a note are counted, and
 //! if there are many, notes count no more.
 
@@ -193,6 +195,20 @@ impl Rest {
         true
     }
 
+    /// Some thread of this program may have been woken without a note.
+    pub(super) fn rouse_all_of(&mut self, program: u64) {
+        let its = self.by_number.range((program, 0)..=(program, u32::MAX));
+        let its: Vec<_> = its.map(|(_, thread)| *thread).collect();
+        its.into_iter().for_each(|thread| _ = self.rouse(thread));
+    }
+
+    /// Some thread of the agent may have been woken without a note.
+    pub(super) fn rouse_agent(&mut self) {
+        let its = self.known.values().filter(|known| known.owner == Owner::Agent);
+        let its: Vec<_> = its.map(Known::thread).collect();
+        its.into_iter().for_each(|thread| _ = self.rouse(thread));
+    }
+
     /// Any of them may have run without a note by now.
     pub(super) const fn any_may_have_run(&mut self) {
         self.is_stale = true;
@@ -244,8 +260,9 @@ impl Rest {
         Ok(())
     }
 
-    /// The second look: whether all have slept since the first one. If not, it is known of whom.
-    pub(super) fn sleep_on(&mut self) -> bool {
+    /// The second look: whether all have slept since the first one. If not, it is known of whom. Those programs that
+    /// are due a timer of the host may just have woken.
+    pub(super) fn sleep_on(&mut self, is_due: impl Fn(u64) -> bool) -> bool {
         let settled = std::mem::take(&mut self.settled);
         match self.hearing {
             Hearing::Looks => {
@@ -254,7 +271,7 @@ impl Rest {
             }
             Hearing::Notes(_) => {
                 let restless = self.restless(settled.iter());
-                self.rouse_those(&restless) & self.hear() && self.is_proven()
+                self.rouse_those(&restless) & self.hear() && self.is_proven(is_due)
             }
         }
     }
@@ -304,7 +321,7 @@ impl Rest {
     }
 
     /// Whether all sleep of whom the kernel has noted nothing. If not, its notes count no more.
-    fn is_proven(&mut self) -> bool {
+    fn is_proven(&mut self, is_due: impl Fn(u64) -> bool) -> bool {
         let now = host_now();
         if now - self.proven < PROVEN_FOR {
             return true;
@@ -313,7 +330,10 @@ impl Rest {
         let restless = self.restless(self.known.keys());
         let was_quiet = self.hear();
         let known = restless.iter().filter_map(|thread| self.known.get(thread));
-        let untold = known.filter(|known| known.owner == Owner::Program && !known.is_told).count();
+        let untold = known.filter(|known| {
+            !known.is_told && known.numbered.is_some_and(|(program, _)| !is_due(program))
+        });
+        let untold = untold.count();
         self.untold += untold as u64;
         self.doubts = if untold > 0 { self.doubts + DOUBT } else { self.doubts.saturating_sub(1) };
         if self.doubts > DOUBTS_MAX {
@@ -370,7 +390,7 @@ mod tests {
 
     fn settle(rest: &mut Rest) {
         let begun = Instant::now();
-        while rest.sleep().is_err() || !rest.sleep_on() {
+        while rest.sleep().is_err() || !rest.sleep_on(|_| false) {
             assert!(begun.elapsed() < Duration::from_secs(60), "{rest:?}");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -385,19 +405,22 @@ mod tests {
             rest.know([known(first), known(second)].into_iter());
             settle(&mut rest);
             assert!(rest.take_those_that_ran().count() >= 2);
-            assert!(rest.sleep().is_ok() && rest.sleep_on());
+            assert!(rest.sleep().is_ok() && rest.sleep_on(|_| false));
             for _ in 0..200 {
                 assert!(rest.sleep().is_ok());
                 one.stdin.as_mut().unwrap().write_all(b"x").unwrap();
                 one.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-                assert!(!rest.sleep_on(), "{rest:?}");
+                assert!(!rest.sleep_on(|_| false), "{rest:?}");
                 settle(&mut rest);
                 let ran: Vec<_> = rest.take_those_that_ran().collect();
                 assert!(ran.iter().all(|ran| *ran == (first, Some(1))) && !ran.is_empty());
             }
             two.kill().unwrap();
             two.wait().unwrap();
-            assert!(rest.sleep().is_ok_and(|()| !rest.sleep_on()) || rest.get(second).is_none());
+            assert!(
+                rest.sleep().is_ok_and(|()| !rest.sleep_on(|_| false))
+                    || rest.get(second).is_none()
+            );
             settle(&mut rest);
             assert!(rest.get(second).is_none() && rest.get(first).is_some());
             one.kill().unwrap();
@@ -416,7 +439,7 @@ mod tests {
             for round in 1..=3 {
                 rest.proven = HostTime::ZERO;
                 rest.known.get_mut(&number).unwrap().runs -= 1;
-                assert!(!rest.sleep_on());
+                assert!(!rest.sleep_on(|_| false));
                 assert_eq!(rest.untold(), if had_notes { round } else { 0 });
                 assert_eq!(matches!(rest.hearing, Hearing::Notes(_)), had_notes && round < 3);
                 settle(&mut rest);

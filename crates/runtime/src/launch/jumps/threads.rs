@@ -58,6 +58,8 @@ pub(super) struct Threads {
     terminals: Option<File>,
     are_terminals: bool,
     namespaces: Namespaces,
+    /// Until when no part of the agent was to do anything; then one may have been woken by a timer of the host.
+    agent_due: Option<VirtualTime>,
     /// What programs compute takes virtual time at some node.
     do_nodes_compute: bool,
     /// Why not all are looked at.
@@ -73,8 +75,8 @@ impl Threads {
         let own = this.file_name().and_then(|name| name.to_str()?.parse().ok());
         let own = own.ok_or(io::ErrorKind::InvalidData)?;
         let hearing = match domain.pace() {
-            Pace::Events => Wakings::begin().map_or(Hearing::Looks, Hearing::Notes),
-            Pace::Real | Pace::Skip => Hearing::Looks,
+            Pace::Skip | Pace::Events => Wakings::begin().map_or(Hearing::Looks, Hearing::Notes),
+            Pace::Real => Hearing::Looks,
         };
         let rest = Rest::new(hearing);
         domain.set_method(rest.method(), 0);
@@ -96,6 +98,7 @@ impl Threads {
             terminals: File::open("/proc/sys/kernel/pty/nr").ok(),
             are_terminals: true,
             namespaces: Namespaces::new(connections),
+            agent_due: None,
             do_nodes_compute: false,
             cannot_look: None,
             is_incomplete: false,
@@ -138,6 +141,17 @@ impl Threads {
     /// What those said whose time has come is not what they say next.
     pub(super) fn forget_due(&mut self, now: VirtualTime) {
         self.deadlines.those_due_have_changed(now);
+    }
+
+    /// Those of which a wait is over, maybe by a timer of the host, are looked at.
+    pub(super) fn rouse_due(&mut self, now: VirtualTime) {
+        let due: Vec<_> = self.deadlines.due(now).map(|program| program.number).collect();
+        due.into_iter().for_each(|program| self.rest.rouse_all_of(program));
+    }
+
+    /// Between the two looks: the first time for which a part of the agent waits.
+    pub(super) const fn agent_waits_until(&mut self, due: Option<VirtualTime>) {
+        self.agent_due = due;
     }
 
     /// The clock has run, and timers of the host may have woken anybody.
@@ -191,6 +205,10 @@ impl Threads {
     }
 
     fn known_sleep(&mut self) -> Result<(), Keeping> {
+        if self.agent_due.is_some_and(|due| due <= self.domain.now()) {
+            self.agent_due = None;
+            self.rest.rouse_agent();
+        }
         let found = self.rest.sleep();
         // Those too that run on: what a process has used is seen only as long as it is there.
         let running = self.rest.roused();
@@ -277,7 +295,9 @@ impl Threads {
 
     /// The second look: whether all have slept all the time since, and none was started.
     pub(super) fn have_slept(&mut self) -> bool {
-        let sleep_on = self.rest.sleep_on();
+        let now = self.domain.now();
+        let is_due = |program| self.deadlines.is_due(program, now);
+        let sleep_on = self.rest.sleep_on(is_due);
         self.domain.set_method(self.rest.method(), self.rest.untold());
         sleep_on
             && self.started().is_some_and(|started| started == self.last_started)
