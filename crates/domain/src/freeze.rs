@@ -3,8 +3,9 @@
 //! A hold stops clocks by one store, and that is the whole pause for a program that reads a clock
 //! or waits. A program that computes goes on computing, in no virtual time. Freezing it is a
 //! backstop against that: it costs microseconds for each program, so a hold that is over sooner
-//! than it would pay goes without, and a thaw comes before the clock runs. This decides when;
-//! `runtime::launch` does it.
+//! than it would pay goes without, and a thaw comes before the clock runs. So does one in which all
+//! sleep, for some more milliseconds: to be frozen and thawed they would be woken, and then wait for a processor
+//! where they had nothing to do. This decides when; `runtime::launch` does it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +14,9 @@ use vtime::{HostSpan, HostTime};
 
 /// Holds shorter than this stop clocks only, unless somebody wants another bound.
 const AFTER: HostSpan = HostSpan::from_ns(1_000_000);
+/// Where no program runs by then they are frozen so much later, lest one that something from outside wakes
+/// computes for ever.
+const LOOK_AGAIN: HostSpan = HostSpan::from_ns(10_000_000);
 /// Longest bound; beyond, nobody waits for it.
 const AFTER_MAX_NS: i64 = 60_000_000_000;
 
@@ -94,8 +98,8 @@ pub enum Phase {
     /// The clock and all programs run.
     #[default]
     Free,
-    /// The clock is stopped, and at this time programs are to be frozen.
-    Due(HostTime),
+    /// The clock is stopped, and at this time programs are to be frozen, if one of them runs or `whoever` does.
+    Due { at: HostTime, whoever: bool },
     /// They are frozen, or being frozen.
     Frozen,
     /// They are to be thawed, which somebody waits for.
@@ -108,6 +112,8 @@ pub enum Next {
     Nothing,
     /// Look again at this time.
     Wait(HostTime),
+    /// Look whether a program runs, and say so ([`Phase::looked`]).
+    Look,
     Freeze,
     Thaw,
 }
@@ -120,14 +126,14 @@ impl Phase {
         }
         match freeze {
             Freeze::Off => {}
-            Freeze::After(bound) => *self = Self::Due(now + bound),
-            Freeze::Strict => *self = Self::Due(now),
+            Freeze::After(bound) => *self = Self::Due { at: now + bound, whoever: false },
+            Freeze::Strict => *self = Self::Due { at: now, whoever: true },
         }
     }
 
     /// The clock is about to run. Returns whether that must wait for a thaw.
     pub fn resuming(&mut self) -> bool {
-        if let Self::Due(_) = self {
+        if let Self::Due { .. } = self {
             *self = Self::Free;
         }
         if *self == Self::Frozen {
@@ -140,12 +146,24 @@ impl Phase {
     pub fn next(&mut self, now: HostTime) -> Next {
         match *self {
             Self::Free | Self::Frozen => Next::Nothing,
-            Self::Due(at) if now < at => Next::Wait(at),
-            Self::Due(_) => {
+            Self::Due { at, .. } if now < at => Next::Wait(at),
+            Self::Due { whoever: false, .. } => Next::Look,
+            Self::Due { whoever: true, .. } => {
                 *self = Self::Frozen;
                 Next::Freeze
             }
             Self::Leaving => Next::Thaw,
+        }
+    }
+
+    /// It was looked whether a program runs, which took until now.
+    pub fn looked(&mut self, one_runs: bool, now: HostTime) {
+        // The hold may be over, and another one have begun.
+        if let Self::Due { at, whoever } = self
+            && *at <= now
+        {
+            *whoever = true;
+            *at = if one_runs { now } else { now + LOOK_AGAIN };
         }
     }
 
@@ -176,12 +194,31 @@ mod tests {
     fn a_long_hold_freezes_and_thaws_before_it_ends() {
         let mut phase = Phase::Free;
         phase.stopped(Freeze::default(), at(0));
+        assert_eq!(phase.next(at(1000)), Next::Look);
+        phase.looked(true, at(1000));
         assert_eq!(phase.next(at(1000)), Next::Freeze);
         assert_eq!(phase.next(at(1001)), Next::Nothing);
         assert!(phase.resuming());
         assert_eq!(phase.next(at(2000)), Next::Thaw);
         phase.thawed();
         assert_eq!(phase, Phase::Free);
+    }
+
+    #[test]
+    fn a_hold_in_which_all_sleep_freezes_them_later_and_a_look_that_it_has_outlasted_says_nothing()
+    {
+        let mut phase = Phase::Free;
+        phase.stopped(Freeze::default(), at(0));
+        phase.looked(false, at(1000));
+        assert_eq!(phase.next(at(10_999)), Next::Wait(at(11_000)));
+        assert_eq!(phase.next(at(11_000)), Next::Freeze);
+        let mut phase = Phase::Free;
+        phase.looked(true, at(0));
+        assert_eq!(phase, Phase::Free);
+        phase.stopped(Freeze::default(), at(0));
+        phase.looked(true, at(999));
+        assert_eq!(phase.next(at(1000)), Next::Look, "that was about the hold before");
+        assert!(!phase.resuming(), "nothing to wait for");
     }
 
     #[test]

@@ -102,6 +102,15 @@ impl Backend {
         }
     }
 
+    /// Whether a program may be computing. Where threads are stopped one by one, only those are that run.
+    pub(super) fn one_runs(&self) -> bool {
+        match &self.mechanism {
+            None => false,
+            Some(Mechanism::Ptrace) => true,
+            Some(Mechanism::Group(group, _)) => one_runs(group),
+        }
+    }
+
     /// Freezes all. Returns whether nobody computes any more. Stopping threads one after the other may be
     /// given up; a group is frozen to the end, which takes less than a millisecond: who was only half on the
     /// way would see that a call of its was cut short.
@@ -210,6 +219,10 @@ fn group(method: Method) -> std::io::Result<Mechanism> {
     }
 }
 
+fn one_runs(group: &Group) -> bool {
+    group.threads().into_iter().any(|thread| process::state_of(thread) == Some('R'))
+}
+
 /// Waits until all of a group are frozen but for those that wait in the kernel.
 fn settles(group: &mut Group) -> bool {
     let begun = Instant::now();
@@ -222,8 +235,7 @@ fn settles(group: &mut Group) -> bool {
             return false;
         }
         if begun.elapsed() > look_after {
-            let mut threads = group.threads().into_iter();
-            if !threads.any(|thread| process::state_of(thread) == Some('R')) {
+            if !one_runs(group) {
                 return true;
             }
             look_after *= 2;

@@ -196,7 +196,7 @@ impl Freezer {
             }
             let now = host_now();
             let next = state.phase.next(now);
-            let stops = next == Next::Freeze || state.is_choice_requested;
+            let stops = matches!(next, Next::Look | Next::Freeze) || state.is_choice_requested;
             let is_new = |(_, due): &(Identity, HostTime)| stops || *due <= now;
             let new: Vec<Identity> =
                 state.new.iter().filter(|tree| is_new(tree)).map(|tree| tree.0).collect();
@@ -206,6 +206,10 @@ impl Freezer {
                 self.gather(&mut backend, &new);
             }
             match next {
+                Next::Look => {
+                    let one_runs = backend.one_runs();
+                    self.state.lock().phase.looked(one_runs, host_now());
+                }
                 Next::Freeze => self.freeze(&mut backend),
                 Next::Thaw => self.thaw(&mut backend),
                 Next::Nothing | Next::Wait(_) => self.rest(&mut backend, next),
@@ -279,13 +283,13 @@ impl Backstop for Freezer {
         let mut state = self.state.lock();
         let freeze = if state.exempt_holds > 0 { Freeze::Off } else { state.freeze };
         state.phase.stopped(freeze, host_now());
-        let Phase::Due(at) = state.phase else { return };
+        let Phase::Due { at, .. } = state.phase else { return };
         if freeze != Freeze::Strict {
             return set_alarm(&self.alarm, Some(at));
         }
         self.wake.wake();
         let waiting = |state: &mut State| match state.phase {
-            Phase::Due(_) => true,
+            Phase::Due { .. } => true,
             Phase::Frozen => !state.done,
             Phase::Free | Phase::Leaving => false,
         };
@@ -294,7 +298,7 @@ impl Backstop for Freezer {
 
     fn resuming(&self) {
         let mut state = self.state.lock();
-        let due = matches!(state.phase, Phase::Due(_));
+        let due = matches!(state.phase, Phase::Due { .. });
         if due {
             set_alarm(&self.alarm, None);
         }
