@@ -420,6 +420,14 @@ impl Round {
                         counted.dropped_unread
                     ));
                 }
+                if counted.withheld_repeats > 0 && self.domain.pace() == Pace::Events {
+                    stats.warnings.push(format!(
+                        "{} frames of node `{name}` that were under way were sent again by its kernel (and kept \
+                         back): the host needed longer for an instant than a kernel waits (200 ms for TCP, \
+                         1 s for ARP), and it may have gone on as after a loss; run less beside this",
+                        counted.withheld_repeats
+                    ));
+                }
                 stats.nodes.insert(name, counted);
             } else if let Some(attacker) = self.fabric.attacker_stats(station) {
                 stats.attackers.insert(name, attacker);

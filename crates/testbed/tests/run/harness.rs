@@ -39,6 +39,12 @@ pub(crate) fn are_the_same(folders: &[PathBuf]) {
     assert_eq!(told.matches("the same").count(), folders.len() - 1, "{told}");
 }
 
+/// How many frames each kernel has sent again because the host needed too long for an instant.
+pub(crate) fn repeats(record: &RunRecord) -> Vec<u64> {
+    let nodes = record.network["nodes"].as_object().unwrap();
+    nodes.values().map(|node| node["withheld_repeats"].as_u64().unwrap()).collect()
+}
+
 /// The scenarios of the project.
 pub(crate) fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -9,7 +9,7 @@ use results::RunRecord;
 use serde_json::Value;
 
 use crate::common::machine::{Busy, alone};
-use crate::run::harness::{Place, are_the_same};
+use crate::run::harness::{Place, are_the_same, repeats};
 
 /// What a run may end with, whatever the machine does meanwhile.
 const JUDGED: [i32; 4] = [0, 10, 11, 13];
@@ -57,8 +57,7 @@ fn time_passes_for_what_does_not_come() {
 /// Whether a kernel has asked for an address in vain for seconds of the host, as all of these were one instant:
 /// then it gives up. Nothing else is withheld where no program uses TCP.
 fn has_given_up(record: &RunRecord) -> bool {
-    let nodes = record.network["nodes"].as_object().unwrap();
-    nodes.values().any(|node| node["withheld_repeats"].as_u64().unwrap() >= 2)
+    repeats(record).iter().any(|repeats| *repeats >= 2)
 }
 
 /// Frames to the nanosecond, on a quiet machine and on one that is busy, and nobody disturbed.
@@ -87,6 +86,37 @@ fn two_runs_in_jumps_alone_are_the_same_however_busy_the_machine_is() {
         }
         are_the_same(&folders);
     }
+}
+
+/// While octets are under way the host needs longer for an instant than a kernel waits: what it sends again is withheld, but
+/// from then on it may do as after a loss.
+#[test]
+fn that_a_kernel_took_a_long_instant_for_a_loss_is_told() {
+    const SCENARIO: &str = "scenario: instant
+duration: 15 s
+settle: 0 s
+pace: events
+switches: [s]
+links:
+  - {from: a, to: s, delay: 5 ms}
+  - {from: b, to: s, delay: 5 ms}
+nodes:
+  a:
+    address: 10.0.0.1/24
+    programs: [{name: sender, run: python3 instant.py send, on_exit: ignore}]
+  b:
+    address: 10.0.0.2/24
+    programs: [{name: answerer, run: python3 instant.py answer, on_exit: ignore}]
+  c:
+    programs: [{name: computer, run: python3 instant.py compute, on_exit: ignore}]
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
+    let run = place.run(&[]).expect(0);
+    assert_eq!(run.lines("sender"), ["answered 20 ms"]);
+    let record = run.record();
+    assert!(repeats(&record).contains(&1), "{}", record.network);
+    let told = |warning: &String| warning.contains("node `a`") && warning.contains("sent again");
+    assert!(record.warnings.iter().any(told), "{:?}", record.warnings);
 }
 
 /// Its programs end before it does.
