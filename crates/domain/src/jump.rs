@@ -357,8 +357,12 @@ impl Domain {
     pub fn ring_due(&self, now: VirtualTime) -> Option<VirtualTime> {
         let state = self.state.lock();
         state.watchers.iter().for_each(|watcher| watcher.ring_if_due(now, false));
-        let dues = state.watchers.iter().filter_map(|watcher| watcher.due());
-        dues.filter(|due| *due > now).min()
+        state.next_due_after(now)
+    }
+
+    /// The next virtual time beyond `now` for which a part of the agent waits.
+    pub fn next_due_after(&self, now: VirtualTime) -> Option<VirtualTime> {
+        self.state.lock().next_due_after(now)
     }
 
     /// Lets those who sleep look at the clock again, after a change of a factor or of whose time it is.

@@ -114,6 +114,11 @@ struct State {
 }
 
 impl State {
+    fn next_due_after(&self, now: VirtualTime) -> Option<VirtualTime> {
+        let dues = self.watchers.iter().filter_map(|watcher| watcher.due());
+        dues.filter(|due| *due > now).min()
+    }
+
     /// The clock has stood for a stall in this time, of which a part may have been added up.
     fn stood(&mut self, begin: HostTime, end: HostTime) {
         let begin = begin.max(self.stood_until);

@@ -60,10 +60,20 @@ impl Deadlines {
         self.changed = self.programs.keys().copied().collect();
     }
 
-    /// Those whose time has come are told so.
+    /// Those whose time has come are told so; for what they wait next is not known yet.
     pub(super) fn those_due_have_changed(&mut self, now: VirtualTime) {
-        let due = self.order.range(..=(now, u64::MAX)).map(|(_, number)| *number);
-        self.changed.extend(due);
+        while let Some((first, number)) =
+            self.order.first().copied().filter(|(first, _)| *first <= now)
+        {
+            self.order.remove(&(first, number));
+            self.said.entry(number).or_default().first = None;
+            self.changed.insert(number);
+        }
+    }
+
+    /// Those to be read again that have waited for this time, or one before: so they may not say any more.
+    pub(super) fn changed_and_due(&self, now: VirtualTime) -> Vec<u64> {
+        self.changed.iter().copied().filter(|number| self.is_due(*number, now)).collect()
     }
 
     /// The first time of the domain for which a thread waits, and how often one so far has not found a place to

@@ -295,7 +295,7 @@ impl Shared {
                     // as timers of a kernel that were set before the waits: these are overdue when it is done.
                     let now = domain.now();
                     // Whom the jump wakes is noted.
-                    threads.agent_waits_until(None);
+                    threads.agent_is_told(domain.next_due_after(now));
                     if domain.pace() == Pace::Skip || due.is_none_or(|due| due > now) {
                         wake_due(threads, now);
                     }

@@ -271,7 +271,9 @@ impl Rest {
             }
             Hearing::Notes(_) => {
                 let restless = self.restless(settled.iter());
-                self.rouse_those(&restless) & self.hear() && self.is_proven(is_due)
+                self.rouse_those(&restless) & self.hear()
+                    && self.roused.is_empty()
+                    && self.is_proven(is_due)
             }
         }
     }

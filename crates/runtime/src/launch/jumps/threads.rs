@@ -118,6 +118,10 @@ impl Threads {
     /// Between the two looks: the first time for which a thread waits, and how often one has not found a place to say
     /// so.
     pub(super) fn first_awaited(&mut self) -> (Option<VirtualTime>, u64) {
+        if self.domain.pace() == Pace::Skip {
+            let woken = self.deadlines.changed_and_due(self.domain.now());
+            woken.into_iter().for_each(|program| self.rest.rouse_all_of(program));
+        }
         self.deadlines.first(&self.domain)
     }
 
@@ -150,8 +154,21 @@ impl Threads {
     }
 
     /// Between the two looks: the first time for which a part of the agent waits.
-    pub(super) const fn agent_waits_until(&mut self, due: Option<VirtualTime>) {
+    pub(super) fn agent_waits_until(&mut self, due: Option<VirtualTime>) {
+        self.look_at_agent_if_due();
         self.agent_due = due;
+    }
+
+    /// After a jump, which has woken those parts of the agent whose time has come.
+    pub(super) const fn agent_is_told(&mut self, next: Option<VirtualTime>) {
+        self.agent_due = next;
+    }
+
+    fn look_at_agent_if_due(&mut self) {
+        if self.agent_due.is_some_and(|due| due <= self.domain.now()) {
+            self.agent_due = None;
+            self.rest.rouse_agent();
+        }
     }
 
     /// The clock has run, and timers of the host may have woken anybody.
@@ -205,10 +222,7 @@ impl Threads {
     }
 
     fn known_sleep(&mut self) -> Result<(), Keeping> {
-        if self.agent_due.is_some_and(|due| due <= self.domain.now()) {
-            self.agent_due = None;
-            self.rest.rouse_agent();
-        }
+        self.look_at_agent_if_due();
         let found = self.rest.sleep();
         // Those too that run on: what a process has used is seen only as long as it is there.
         let running = self.rest.roused();
@@ -422,6 +436,8 @@ impl Threads {
             }
         }
         self.rest.know(found.into_iter());
+        // Until when they wait is read anew, so nobody is known to be due.
+        self.rest.any_may_have_run();
         let ours = self.rest.all().filter(|known| known.owner == Owner::Program);
         self.namespaces.find(&ours.map(|known| known.process).collect());
         self.tell_nodes();
