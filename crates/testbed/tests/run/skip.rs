@@ -114,7 +114,7 @@ nodes:
     let run = place.run(&[]).expect(0);
     assert_eq!(run.lines("sender"), ["answered 20 ms"]);
     let record = run.record();
-    assert!(repeats(&record).contains(&1), "{}", record.network);
+    assert!(repeats(&record).iter().any(|repeats| *repeats > 0), "{}", record.network);
     let told = |warning: &String| warning.contains("node `a`") && warning.contains("sent again");
     assert!(record.warnings.iter().any(told), "{:?}", record.warnings);
 }

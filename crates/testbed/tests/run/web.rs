@@ -6,6 +6,9 @@ use report_kit::outcome::Outcome;
 
 use crate::run::harness::{Place, are_the_same, repeats};
 
+/// To run it without an instant that takes the host longer than a kernel waits for an answer.
+const ATTEMPTS: usize = 8;
+
 #[test]
 fn a_server_and_three_clients_get_their_answers_in_time_and_the_same_each_time() {
     let client = |number: u32| {
@@ -43,7 +46,7 @@ links:
     );
     let Some(place) = Place::for_root(&scenario) else { return };
     let mut folders = Vec::new();
-    for _ in 0..2 {
+    for _ in 0..ATTEMPTS {
         let run = place.run(&[]).expect(0);
         let record = run.record();
         let verdict = &record.verdicts[0];
@@ -51,16 +54,18 @@ links:
         // Two round trips at least, of two links of 500 us each way.
         assert!(verdict.value.is_some_and(|answer_ms| answer_ms >= 4.0), "{verdict:?}");
         if repeats(&record).iter().any(|repeats| *repeats > 0) {
-            println!(
-                "not measured: this machine needs longer for an instant than a kernel waits for an answer"
-            );
-            return;
+            continue;
         }
         assert_eq!(record.wall.unwrap().pace.skipped_ns, 300_000_000_000);
         let said = ["client1", "client2", "client3"].map(|client| run.lines(client).concat());
         let octets = said.map(|line| line.split_once("\"octets\": ").unwrap().1.to_owned());
         assert!(octets.iter().all(|one| *one == octets[0]), "{octets:?}");
         folders.push(run.folder().path().to_owned());
+        if folders.len() == 2 {
+            return are_the_same(&folders);
+        }
     }
-    are_the_same(&folders);
+    println!(
+        "not measured: this machine needs longer for an instant than a kernel waits for an answer"
+    );
 }

@@ -24,7 +24,7 @@ const WORTH: VirtualSpan = VirtualSpan::from_ns(30_000);
 /// woken often takes less, and to sleep takes longer than that.
 const AT_ONCE: HostSpan = HostSpan::from_ns(60_000);
 /// By so much the clock passes the time of a wait, while somebody computes, before this thread ends it: most end
-/// by themselves. It is what a kernel lets ordinary timers be late (`timer_slack_ns`) at most.
+/// by themselves. A kernel lets ordinary timers be later (`timer_slack_ns`).
 const GRACE: VirtualSpan = VirtualSpan::from_ns(30_000);
 /// From one look to the next after that, and more the longer nothing has changed.
 const LOOK_MIN: HostSpan = HostSpan::from_ns(8_000);
@@ -113,6 +113,9 @@ enum Turn {
 impl Shared {
     fn run(&self, mut threads: Threads) {
         os::realtime::exact_timeouts();
+        // Where the clock stands nobody is late. Without descriptors it looks again a while later.
+        let runs = self.domain.pace() == Pace::Skip;
+        let released = if runs { self.domain.watch().ok() } else { None };
         let mut account = Account::begin(self.domain.now());
         let mut instant = Instant::begin(host_now());
         let mut pause = LOOK_MIN;
@@ -129,7 +132,12 @@ impl Shared {
             let mut next = None;
             match (self.domain.pace(), &turn) {
                 (Pace::Events, _) => self.let_run(&turn, &mut threads, &mut instant),
-                (_, Turn::Kept(why)) => next = self.serve(*why, &mut threads),
+                (_, Turn::Kept(why)) => {
+                    if may_wake_without_a_note(*why) {
+                        threads.any_may_have_run();
+                    }
+                    next = self.serve(&mut threads);
+                }
                 (_, Turn::Jumped | Turn::Woke | Turn::Still) => {}
             }
             let mut note = |why| account.note(&mut self.domain.kept().lock(), now, why);
@@ -158,6 +166,14 @@ impl Shared {
             if host_now() - woke < AT_ONCE {
                 thread::yield_now();
             } else {
+                // Whose time comes soon after a hold is not to wait for the next look.
+                if let (Turn::Still, Some(released)) = (&turn, &released) {
+                    let _ = released.wait(Some(host_now() + pause));
+                    if !self.domain.runs() {
+                        continue;
+                    }
+                    (next, pause) = (self.serve(&mut threads), LOOK_MAX);
+                }
                 let until = host_now() + pause;
                 let until = next.map_or(until, |next| until.min(next));
                 os::realtime::sleep_until(until.as_ns());
@@ -167,10 +183,7 @@ impl Shared {
 
     /// While somebody keeps a clock that runs from jumping, the times of others come: their own waits on the host
     /// last for too long since the last jump, so this thread wakes them. Returns when the next one's time comes.
-    fn serve(&self, why: Keeping, threads: &mut Threads) -> Option<HostTime> {
-        if may_wake_without_a_note(why) {
-            threads.any_may_have_run();
-        }
+    fn serve(&self, threads: &mut Threads) -> Option<HostTime> {
         let (domain, now) = (&self.domain, self.domain.now());
         let (first, _) = threads.first_awaited();
         if first.is_some_and(|first| first <= now) {

@@ -436,8 +436,10 @@ impl Threads {
             }
         }
         self.rest.know(found.into_iter());
-        // Until when they wait is read anew, so nobody is known to be due.
-        self.rest.any_may_have_run();
+        if self.domain.pace() == Pace::Skip {
+            // Until when they wait is read anew, so nobody is known to be due.
+            self.rest.any_may_have_run();
+        }
         let ours = self.rest.all().filter(|known| known.owner == Owner::Program);
         self.namespaces.find(&ours.map(|known| known.process).collect());
         self.tell_nodes();

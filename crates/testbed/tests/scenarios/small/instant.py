@@ -21,9 +21,18 @@ def ran_ns() -> int:
         return int(file.read().split()[0])
 
 
+def connected() -> socket.socket:
+    while True:
+        try:
+            return socket.create_connection(("10.0.0.2", PORT))
+        except OSError:
+            # The other one listens later, or this machine needed seconds for an instant.
+            time.sleep(0.1)
+
+
 def main() -> None:
     if sys.argv[1] == "send":
-        connection = socket.create_connection(("10.0.0.2", PORT))
+        connection = connected()
         wait_until(WHEN)
         connection.sendall(bytes(100))
         connection.recv(1)
