@@ -9,10 +9,7 @@ is written again. Exit code 2: nothing is done there.
 """
 
 import argparse
-import datetime
 import json
-import os
-import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,10 +32,8 @@ def kept() -> list[Any]:
 
 
 def keep(result: Any) -> None:
-    """Keeps a cell, without what only the page of the run draws, and with where and when it was measured."""
-    host = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
-    told = {"host": host, "on": datetime.datetime.now(datetime.UTC).date().isoformat()}
-    short = {key: value for key, value in result.items() if key != "series"} | {"measured": told}
+    """Keeps a cell, without what only the page of the run draws."""
+    short = {key: value for key, value in result.items() if key != "series"}
     KEPT.mkdir(exist_ok=True)
     cell = cells.Cell(result["protocol"], result["condition"], result["mode"])
     path = KEPT / f"{cell.folder}.json"
@@ -85,7 +80,8 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.output:
         done = [json.loads(path.read_text(encoding="utf-8")) for path in asked.output.glob("*/result.json")]
-        done = [one for one in done if one.get("format") == figures.FORMAT]
+        # Of an older run.py, which the present one completes without running anything.
+        done = [one for one in done if one.get("format") == figures.FORMAT and "measured" in one]
         if not done:
             print(f"{asked.output}: no cell is done there; run.py --output {asked.output}", file=sys.stderr)
             return 2

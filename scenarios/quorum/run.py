@@ -12,6 +12,7 @@ part early.
 """
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -55,9 +56,18 @@ def conclude(cell: Any, pace: Any, seed: int, done: list[Any], others: list[Any]
     }
     found["doubts"] = sorted({doubt for one in told for doubt in one["doubts"]})
     found["format"] = figures.FORMAT
+    found["measured"] = {"host": this_host(), "on": day()}
     found["missed"] = verdict.missed(found, others)
     found["met"] = not found["missed"]
     return found
+
+
+def this_host() -> str:
+    return f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+
+
+def day() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def line(found: Any) -> str:
@@ -172,10 +182,9 @@ def results(output: Path) -> list[Any]:
 
 def report(output: Path) -> Path:
     """Draws the page of all cells that are done."""
-    host = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
     path = output / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    parts.keep_text(path, page.page(host, results(output)))
+    parts.keep_text(path, page.page(this_host(), results(output)))
     return path
 
 

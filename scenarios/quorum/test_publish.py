@@ -15,7 +15,8 @@ def result(condition: str, protocol: str, **others: Any) -> Any:
     times = {"count": 100_000, "min": 170.4, "mean": 351.6, "p99.9": 801.0, "max": 1044.4, "over": 0}
     cell = cells.Cell(protocol, condition, cells.VIRTUAL_TIME)._asdict()
     judged = {"met": True, "missed": [], "pace": {"tdf": 2.0}, "series": [[0, 1, 2]]}
-    return cell | judged | {"published": times} | others
+    measured = {"host": "Linux 6.1, 2 cores", "on": "2026-11-28"}
+    return cell | judged | {"published": times, "measured": measured} | others
 
 
 class Published(unittest.TestCase):
@@ -39,7 +40,7 @@ class Published(unittest.TestCase):
         self.assertIn(first, table)
         self.assertIn("| 2268, 3253; 2227, 3785; 1984, 4002 |", table)
         self.assertIn("missed: 2 never came", table)
-        self.assertIn(f"Measured {found[0]['measured']['on']} on ", table)
+        self.assertIn("Measured 2026-11-28 on Linux 6.1, 2 cores.\n", table)
         self.assertIn("Not measured yet: fault-free (peer), ", table)
         self.assertNotIn("byzantine (peer)", table)
 
