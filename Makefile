@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
-	-p domain -p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p testbed
+	-p domain -p hosts -p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl
@@ -101,7 +101,7 @@ probe: ## build qcprobe as one static program, for remote machines and guests
 quorum: ## simulate 10^8 events of relays that act as one, half for safety, half for progress
 	QUORUM_EVENTS=50000000 cargo test --locked --release -p quorum --test main sim:: -- --nocapture
 
-fuzz: ## fuzz the decoders of frames, captures, datagrams and MMS for an hour
+fuzz: ## fuzz the decoders of frames, captures, datagrams, words of hosts and MMS for an hour
 	tools/fuzz.sh
 
 clean: ## remove what was built, installed here and recorded

@@ -9,8 +9,9 @@ fn main() {
 }
 
 /// The crates that `qcycle` is made of.
-const BUILT_FROM: [&str; 18] = [
+const BUILT_FROM: [&str; 19] = [
     "domain",
+    "hosts",
     "iec61850",
     "latency",
     "network",

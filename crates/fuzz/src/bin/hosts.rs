@@ -1,0 +1,32 @@
+//! What hosts tell each other: whatever is understood is written as what is understood the same, and what another
+//! host says, however wrong, ends nothing.
+#![no_main]
+
+use hosts::stream::Greeting;
+use hosts::words::Word;
+use hosts::{Distances, Grants, Holds};
+use vtime::{VirtualSpan, VirtualTime};
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
+    let _ = Greeting::decode(octets);
+    let way = VirtualSpan::from_ns(5000);
+    let mut grants = Grants::new(0, Distances::new(3, &[(0, 1, way), (1, 2, way), (2, 0, way)]));
+    let mut holds = Holds::new(0, 3);
+    let _ = holds.hold();
+    let _ = holds.stopped(VirtualTime::from_ns(7));
+    // Words of two others in turn, each with its length before it.
+    let mut rest = octets;
+    for from in [1, 2].into_iter().cycle() {
+        let Some((length, after)) = rest.split_first() else { break };
+        let (word, after) = after.split_at(after.len().min((*length).into()));
+        rest = after;
+        let Ok(word) = Word::decode(word) else { continue };
+        assert_eq!(Word::decode(&word.encode()), Ok(word.clone()));
+        match word {
+            Word::Frame { arrival, .. } => _ = grants.received(from, arrival),
+            Word::Report(report) => _ = grants.heard(from, report),
+            Word::Holds(message) => _ = holds.heard(from, message),
+        }
+        let _ = (grants.horizon(), grants.others_are_past(VirtualTime::ZERO), grants.report());
+    }
+});

@@ -1,0 +1,284 @@
+//! How far the clock of a host may run, so that no frame from another host is ever late
+//! (`sync: granted`): a conservative simulation whose parts are real programs.
+//!
+//! Each host says before which time nothing happens there ([`Report::next`]). What happens at a host at `t` matters
+//! at another one at `t` plus their distance at the earliest, so the clock of a host may run until just before the least of
+//! these sums over all hosts, and over all frames that are under way. While all sleep, one report of each
+//! takes all clocks to the next event, however far that is; with promises from neighbour to neighbour
+//! (null messages) it would take as many rounds as the shortest delay fits into that time.
+//!
+//! For that, what is known of all hosts has to fit together. A frame is under way until its receiver says
+//! otherwise; and a report that knows of another host's report is put by until that one has come, too.
+//! So all the reports that are taken into account are a consistent cut (Mattern 1989): what was received in it
+//! was sent in it or was sent after it by who is in it with an earlier time, and what was sent in it is under way or received.
+//!
+//! A clock stops one nanosecond before the earliest arrival, so all frames of an instant are there before
+//! it begins, and it is the same instant in each run.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use vtime::{VirtualSpan, VirtualTime};
+
+use crate::distances::Distances;
+use crate::report::{GROUPS_MAX, Group, Report, Wrong};
+
+/// What one host knows of all.
+#[derive(Clone, Debug)]
+pub struct Grants {
+    me: usize,
+    distances: Distances,
+    /// By host. Of this one, what it has said.
+    hosts: Vec<Known>,
+    /// All that has happened here up to this time is done, and what is sent from now on is not stamped before it.
+    done: VirtualTime,
+    /// Nobody here does anything before, unless a frame arrives.
+    idle_until: Option<VirtualTime>,
+    /// Arrivals that lie ahead, of frames from other hosts, and how many.
+    arriving: BTreeMap<VirtualTime, u32>,
+    /// The earliest arrival of frames that were received since the last report.
+    unsaid: VirtualTime,
+    wants: Option<VirtualTime>,
+    /// So far it goes on between reports while it is not idle.
+    step: VirtualSpan,
+}
+
+/// More reports than come from one host while one from another is on its way.
+const PUT_BY_MAX: usize = 100_000;
+
+/// What is known of a host.
+#[derive(Clone, Debug)]
+struct Known {
+    report: Report,
+    /// Reports that know of others which have not come.
+    put_by: VecDeque<Report>,
+    /// Frames sent to it from here, and those of them that it has not said to have received.
+    sent: u64,
+    under_way: VecDeque<Group>,
+    /// Frames received from it here.
+    received: u64,
+}
+
+/// A frame has arrived after its time, or a report is wrong: a host does not do as it should, and no result
+/// is right any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It arrived by as much too late.
+    Late(VirtualSpan),
+    Wrong(Wrong),
+}
+
+impl Grants {
+    /// Those of one of several hosts, which are all at virtual zero.
+    pub fn new(me: usize, distances: Distances) -> Self {
+        let known = Known {
+            report: Report::none(distances.hosts()),
+            put_by: VecDeque::new(),
+            sent: 0,
+            under_way: VecDeque::new(),
+            received: 0,
+        };
+        Self {
+            me,
+            hosts: vec![known; distances.hosts()],
+            done: VirtualTime::ZERO,
+            idle_until: None,
+            arriving: BTreeMap::new(),
+            unsaid: VirtualTime::MAX,
+            wants: None,
+            step: VirtualSpan::from_ns(distances.least_from(me).as_ns() / 2),
+            distances,
+        }
+    }
+
+    /// All that was to happen here up to `now` is done. Who was idle is not any more if its time has come.
+    pub fn advanced(&mut self, now: VirtualTime) {
+        self.done = self.done.max(now);
+        if self.awaited() <= Some(self.done) {
+            self.idle_until = None;
+        }
+        self.arriving = self.arriving.split_off(&(self.done + VirtualSpan::from_ns(1)));
+    }
+
+    /// Nobody here does anything before `when`, but for what frames bring about that have not arrived.
+    pub fn is_idle_until(&mut self, when: VirtualTime) {
+        self.idle_until = Some(when);
+    }
+
+    /// Somebody may do something at once, although nothing was to happen: a promise that was made stays, and
+    /// this is how long it lasts. What is sent before that is to be stamped with that time.
+    pub fn is_awake(&mut self) -> VirtualTime {
+        self.idle_until = None;
+        self.done = self.done.max(self.told());
+        self.done
+    }
+
+    /// A frame leaves for another host, where it arrives at `arrival`.
+    pub fn sent(&mut self, to: usize, arrival: VirtualTime) {
+        let known = &mut self.hosts[to];
+        known.sent += 1;
+        known.under_way.push_back(Group { last: known.sent, arrival });
+    }
+
+    /// A frame has come from another host, which arrives at `arrival`.
+    ///
+    /// # Errors
+    /// If that has passed.
+    pub fn received(&mut self, from: usize, arrival: VirtualTime) -> Result<(), Fault> {
+        self.hosts[from].received += 1;
+        self.unsaid = self.unsaid.min(arrival);
+        if arrival <= self.done {
+            return Err(Fault::Late(self.done - arrival));
+        }
+        *self.arriving.entry(arrival).or_default() += 1;
+        Ok(())
+    }
+
+    /// Another host has said something.
+    ///
+    /// # Errors
+    /// If no host says that which works as it should.
+    pub fn heard(&mut self, from: usize, report: Report) -> Result<(), Fault> {
+        let last = self.hosts[from].put_by.back().unwrap_or(&self.hosts[from].report);
+        report.follows(last).map_err(Fault::Wrong)?;
+        if self.hosts[from].put_by.len() >= PUT_BY_MAX {
+            return Err(Fault::Wrong(Wrong::Ahead));
+        }
+        self.check_what_it_knows(from, &report).map_err(Fault::Wrong)?;
+        self.hosts[from].put_by.push_back(report);
+        while self.take_one() {}
+        Ok(())
+    }
+
+    /// Others are to say as soon as they are past this time.
+    pub fn wants(&mut self, past: Option<VirtualTime>) {
+        self.wants = past;
+    }
+
+    /// Nothing happens here before this time, unless a frame brings it about that was not received.
+    pub fn next(&self) -> VirtualTime {
+        self.awaited().map_or(self.done, |when| when.max(self.done))
+    }
+
+    /// How far the clock may run by what is known: no frame arrives before or at this time any more.
+    pub fn horizon(&self) -> VirtualTime {
+        let first = self.earliest_arrival(self.me);
+        if first == VirtualTime::MAX { first } else { first - VirtualSpan::from_ns(1) }
+    }
+
+    /// Whether no other host does anything any more before `when`, nor, if it has a lower number, at that time. So
+    /// hosts take turns with what they all have.
+    pub fn others_are_past(&self, when: VirtualTime) -> bool {
+        let mut others = (0..self.hosts.len()).filter(|&host| host != self.me);
+        others.all(|host| {
+            let first = self.hosts[host].report.next.min(self.earliest_arrival(host));
+            first > when || first == when && host > self.me
+        })
+    }
+
+    /// What is to be said to all others now, if it is worth it.
+    pub fn report(&mut self) -> Option<Report> {
+        let (next, told) = (self.next(), self.told());
+        let is_idle = next > self.done;
+        let is_enough = next > told && (is_idle || next - told >= self.step);
+        let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != self.me);
+        let mut wanted = others.filter_map(|(_, known)| known.report.wants);
+        let is_wanted = wanted.any(|past| told <= past && past < next);
+        let own = &self.hosts[self.me].report;
+        if !is_enough && !is_wanted && own.wants == self.wants {
+            return None;
+        }
+        let report = Report {
+            number: own.number + 1,
+            next,
+            received: self.hosts.iter().map(|known| known.received).collect(),
+            under_way: self.hosts.iter().map(|known| grouped(&known.under_way)).collect(),
+            heard: self.hosts.iter().map(|known| known.report.number).collect(),
+            wants: self.wants,
+        };
+        self.unsaid = VirtualTime::MAX;
+        self.hosts[self.me].report = report.clone();
+        Some(report)
+    }
+
+    /// Before this time nothing happens here as others know.
+    fn told(&self) -> VirtualTime {
+        self.hosts[self.me].report.next.min(self.unsaid)
+    }
+
+    /// When something happens here next, if nobody is awake.
+    fn awaited(&self) -> Option<VirtualTime> {
+        let arrival = self.arriving.first_key_value().map(|(&arrival, _)| arrival);
+        self.idle_until.map(|when| arrival.map_or(when, |arrival| arrival.min(when)))
+    }
+
+    /// Before this time nothing arrives at a host that it has not received.
+    fn earliest_arrival(&self, at: usize) -> VirtualTime {
+        let mut first = VirtualTime::MAX;
+        for from in 0..self.hosts.len() {
+            first = first.min(self.next_of(from) + self.distances.between(from, at));
+            for via in (0..self.hosts.len()).filter(|&via| via != from) {
+                let Some(arrival) = self.first_under_way(from, via) else { continue };
+                let span =
+                    if via == at { VirtualSpan::ZERO } else { self.distances.between(via, at) };
+                first = first.min(arrival + span);
+            }
+        }
+        first
+    }
+
+    fn next_of(&self, host: usize) -> VirtualTime {
+        if host == self.me { self.next() } else { self.hosts[host].report.next }
+    }
+
+    /// When the first frame arrives of those from one host to another that are under way.
+    fn first_under_way(&self, from: usize, to: usize) -> Option<VirtualTime> {
+        let received = if to == self.me {
+            self.hosts[from].received
+        } else {
+            self.hosts[to].report.received[from]
+        };
+        let first = |groups: &mut dyn Iterator<Item = &Group>| {
+            groups.filter(|group| group.last > received).map(|group| group.arrival).min()
+        };
+        if from == self.me {
+            first(&mut self.hosts[to].under_way.iter())
+        } else {
+            first(&mut self.hosts[from].report.under_way[to].iter())
+        }
+    }
+
+    /// Whether it knows of nothing that was not sent, as far as that is known here.
+    fn check_what_it_knows(&self, from: usize, report: &Report) -> Result<(), Wrong> {
+        let is_sent = report.received[self.me] <= self.hosts[from].sent
+            && report.heard[self.me] <= self.hosts[self.me].report.number;
+        is_sent.then_some(()).ok_or(Wrong::Unsent)
+    }
+
+    /// Takes a report into account that was put by, if there is one that knows of none that has not come.
+    fn take_one(&mut self) -> bool {
+        let number = |host: usize| self.hosts[host].report.number;
+        let found = (0..self.hosts.len()).find(|&from| {
+            self.hosts[from].put_by.front().is_some_and(|report| {
+                let mut heard = report.heard.iter().enumerate();
+                heard.all(|(host, &heard)| host == from || heard <= number(host))
+            })
+        });
+        let Some(from) = found else { return false };
+        let known = &mut self.hosts[from];
+        known.report = known.put_by.pop_front().expect("it has one in front");
+        let received = known.report.received[self.me];
+        while known.under_way.pop_front_if(|frame| frame.last <= received).is_some() {}
+        true
+    }
+}
+
+/// The same frames in at most [`GROUPS_MAX`] groups.
+fn grouped(frames: &VecDeque<Group>) -> Vec<Group> {
+    let size = frames.len().div_ceil(GROUPS_MAX).max(1);
+    let frames: Vec<_> = frames.iter().copied().collect();
+    let group = |frames: &[Group]| {
+        let arrival = frames.iter().map(|frame| frame.arrival).min()?;
+        Some(Group { last: frames.last()?.last, arrival })
+    };
+    frames.chunks(size).filter_map(group).collect()
+}

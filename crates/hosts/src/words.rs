@@ -1,0 +1,160 @@
+//! What one host tells another, as octets: a frame as it is behind a short head, all else as JSON. They are
+//! sealed, so only a host of the same run can have written them; what cannot be read is refused all the same.
+
+use serde::{Deserialize, Serialize};
+use vtime::VirtualTime;
+
+use crate::holds::Message;
+use crate::report::Report;
+
+/// A frame, its kind, and where and when it arrives.
+const FRAME: u8 = 1;
+const FRAME_HEAD_OCTETS: usize = 1 + 4 + 8;
+/// All else, as JSON.
+const MESSAGE: u8 = 2;
+
+/// What one host tells another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// A frame goes on there.
+    Frame {
+        /// In which direction of which link, as both number them.
+        direction: u32,
+        arrival: VirtualTime,
+        octets: Vec<u8>,
+    },
+    Report(Report),
+    Holds(Message),
+}
+
+/// It is nothing that a host says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unreadable;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Json {
+    Report(Report),
+    Holds(Message),
+}
+
+impl Word {
+    /// As the octets of a record.
+    pub fn encode(&self) -> Vec<u8> {
+        let json = match self {
+            Self::Frame { direction, arrival, octets } => {
+                let mut out = Vec::with_capacity(FRAME_HEAD_OCTETS + octets.len());
+                out.push(FRAME);
+                out.extend(direction.to_le_bytes());
+                out.extend(arrival.as_ns().to_le_bytes());
+                out.extend(octets);
+                return out;
+            }
+            Self::Report(report) => Json::Report(report.clone()),
+            Self::Holds(message) => Json::Holds(*message),
+        };
+        let mut out = vec![MESSAGE];
+        serde_json::to_writer(&mut out, &json).expect("a message is plain data");
+        out
+    }
+
+    /// Of octets.
+    ///
+    /// # Errors
+    /// When they are none of [`Word::encode`].
+    pub fn decode(octets: &[u8]) -> Result<Self, Unreadable> {
+        let (kind, rest) = octets.split_first().ok_or(Unreadable)?;
+        match *kind {
+            FRAME => {
+                let (direction, rest) = rest.split_first_chunk().ok_or(Unreadable)?;
+                let (arrival, rest) = rest.split_first_chunk().ok_or(Unreadable)?;
+                Ok(Self::Frame {
+                    direction: u32::from_le_bytes(*direction),
+                    arrival: VirtualTime::from_ns(i64::from_le_bytes(*arrival)),
+                    octets: rest.to_vec(),
+                })
+            }
+            MESSAGE => match serde_json::from_slice(rest).map_err(|_| Unreadable)? {
+                Json::Report(report) => Ok(Self::Report(report)),
+                Json::Holds(message) => Ok(Self::Holds(message)),
+            },
+            _ => Err(Unreadable),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::holds::Say;
+    use crate::report::Group;
+
+    fn any_time() -> impl Strategy<Value = VirtualTime> {
+        any::<i64>().prop_map(VirtualTime::from_ns)
+    }
+
+    fn any_report() -> impl Strategy<Value = Report> {
+        let counts = || proptest::collection::vec(any::<u64>(), 0..5);
+        let group = (any::<u64>(), any_time()).prop_map(|(last, arrival)| Group { last, arrival });
+        let groups = proptest::collection::vec(proptest::collection::vec(group, 0..4), 0..5);
+        let wants = proptest::option::of(any_time());
+        (any::<u64>(), any_time(), counts(), groups, counts(), wants).prop_map(
+            |(number, next, received, under_way, heard, wants)| Report {
+                number,
+                next,
+                received,
+                under_way,
+                heard,
+                wants,
+            },
+        )
+    }
+
+    fn any_say() -> impl Strategy<Value = Say> {
+        prop_oneof![
+            (any_time(), any::<u32>()).prop_map(|(at, holds)| Say::Stop { at, holds }),
+            Just(Say::Stands),
+            any::<u32>().prop_map(Say::Holds),
+            Just(Say::Go),
+        ]
+    }
+
+    fn any_word() -> impl Strategy<Value = Word> {
+        let octets = proptest::collection::vec(any::<u8>(), 0..100);
+        prop_oneof![
+            (any::<u32>(), any_time(), octets).prop_map(|(direction, arrival, octets)| {
+                Word::Frame { direction, arrival, octets }
+            }),
+            any_report().prop_map(Word::Report),
+            (any::<u32>(), any::<u64>(), any_say())
+                .prop_map(|(view, round, say)| Word::Holds(Message { view, round, say })),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_is_understood(word in any_word()) {
+            prop_assert_eq!(Word::decode(&word.encode()), Ok(word));
+        }
+
+        #[test]
+        fn no_octets_make_it_panic(word in any_word(), cut: prop::sample::Index, other: u8) {
+            let mut octets = word.encode();
+            let place = cut.index(octets.len());
+            octets[place] = other;
+            let _ = Word::decode(&octets);
+            octets.truncate(place);
+            let _ = Word::decode(&octets);
+        }
+    }
+
+    #[test]
+    fn a_message_is_short() {
+        let say = Say::Stop { at: VirtualTime::from_ns(1_000_000_000), holds: 1 };
+        let octets = Word::Holds(Message { view: 0, round: 7, say }).encode();
+        let text = r#"{"holds":{"view":0,"round":7,"say":{"stop":{"at":1000000000,"holds":1}}}}"#;
+        assert_eq!(octets[1..], *text.as_bytes());
+    }
+}

@@ -1,0 +1,5 @@
+//! Hosts in a simulated world: the order in which things happen is random, what comes of it is not.
+#![expect(clippy::unwrap_used, reason = "a test ends there")]
+
+mod grants;
+mod holds;
