@@ -8,6 +8,11 @@
 //! The same inputs give the same outputs. What happens at the same nanosecond happens in this
 //! order: changes of the scenario, attackers, links in the order of the scenario, `from` to `to`
 //! before `to` to `from`.
+//!
+//! Where a network lies on several hosts each has a part of it ([`Fabric::part`]). A direction is on the host
+//! where it begins: there a frame waits and is sent, and once it is known when it arrives it goes to the
+//! host where the direction ends ([`Fabric::take_departures`], [`Fabric::enter`]). All parts together do what
+//! the whole would do, to the nanosecond.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,6 +22,7 @@ use vtime::{VirtualTime, Wakes};
 use super::Frame;
 use super::attacker::Attacker;
 use super::link::Direction;
+use super::placement::Placement;
 use super::plan::{Change, ChangeKind, Place, Plan, PlannedLink, StationKind};
 use super::stats::{AttackerStats, LinkStats, SwitchStats};
 use super::switch::{Forward, Switch};
@@ -24,10 +30,16 @@ use super::switch::{Forward, Switch};
 /// All links, switches and attackers of a plan.
 #[derive(Clone, Debug)]
 pub struct Fabric {
+    placement: Placement,
+    /// The host whose part this is.
+    me: usize,
     now: VirtualTime,
     links: Vec<PlannedLink>,
     /// Both directions of each link: `2 * link` leads from `ends[0]` to `ends[1]`.
     directions: Vec<Direction>,
+    /// What is on its way here from other hosts, by direction, with its arrival.
+    inlets: BTreeMap<usize, VecDeque<(VirtualTime, Frame)>>,
+    departures: Vec<Departure>,
     stations: Vec<Station>,
     switches: Vec<SwitchAt>,
     changes: VecDeque<(VirtualTime, ChangeKind)>,
@@ -47,6 +59,21 @@ pub struct Delivery {
     pub at: VirtualTime,
     pub frame: Frame,
 }
+
+/// A frame that goes on at another host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    pub to: usize,
+    /// The direction in which it travels: twice the number of its link in the plan, and one more from
+    /// `to` to `from`.
+    pub direction: usize,
+    pub arrival: VirtualTime,
+    pub frame: Frame,
+}
+
+/// A frame came from another host that cannot have come from there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Misdirected;
 
 /// A frame seen at an attacker, for its capture. (What nodes send and receive passes through
 /// the caller of [`Fabric::receive`] and [`Fabric::poll`].)
@@ -88,6 +115,11 @@ enum Actor {
 impl Fabric {
     /// The network of `plan`, empty, with scenario time zero at `zero`.
     pub fn new(plan: &Plan, zero: VirtualTime) -> Self {
+        Self::part(plan, zero, Placement::together(plan), 0)
+    }
+
+    /// The part of it that is on host `me`.
+    pub fn part(plan: &Plan, zero: VirtualTime, placement: Placement, me: usize) -> Self {
         let both = |link: &PlannedLink| {
             [0, 1].map(|way| {
                 let seed = seed_for(link.loss.seed, way);
@@ -104,9 +136,13 @@ impl Fabric {
             plan.switches.iter().map(|name| SwitchAt { name: name.clone(), ..SwitchAt::default() });
         let changes = plan.changes.iter().map(|&Change { at, what }| (zero + at, what));
         let mut fabric = Self {
+            placement,
+            me,
             now: VirtualTime::ZERO,
             links: plan.links.clone(),
             directions: plan.links.iter().flat_map(both).collect(),
+            inlets: BTreeMap::new(),
+            departures: Vec::new(),
             stations: stations.collect(),
             switches: switches.collect(),
             changes: changes.collect(),
@@ -140,6 +176,36 @@ impl Fabric {
         self.send(station, frame);
     }
 
+    /// What goes on at other hosts, and was not yet taken. Each reaches its host before its arrival.
+    pub fn take_departures(&mut self) -> Vec<Departure> {
+        std::mem::take(&mut self.departures)
+    }
+
+    /// A frame from another host that arrives later than all that has happened here.
+    ///
+    /// # Errors
+    /// When the direction does not lead here from there, or the frame is late: then that host does not do as it should.
+    pub fn enter(
+        &mut self,
+        from: usize,
+        direction: usize,
+        arrival: VirtualTime,
+        frame: Frame,
+    ) -> Result<(), Misdirected> {
+        let link = self.links.get(direction / 2).ok_or(Misdirected)?;
+        let [begin, end] = [direction % 2, 1 - direction % 2].map(|side| link.ends[side]);
+        let leads_here =
+            !self.is_here(begin) && self.placement.host_of(begin) == from && self.is_here(end);
+        let last = self.inlets.get(&direction).and_then(|inlet| inlet.back());
+        let is_in_order = last.is_none_or(|(last, _)| *last <= arrival) && arrival >= self.now;
+        if !leads_here || !is_in_order {
+            return Err(Misdirected);
+        }
+        self.inlets.entry(direction).or_default().push_back((arrival, frame));
+        self.reschedule(Actor::Direction(direction));
+        Ok(())
+    }
+
     /// What is to be handed over to nodes by `now` and was not yet, in order of time, then of arrival. What was
     /// to be handed over while a node is busy, as is known by now, is handed over afterwards.
     pub fn poll(&mut self, now: VirtualTime) -> Vec<Delivery> {
@@ -162,7 +228,8 @@ impl Fabric {
     /// Frames that have not been polled, on all links.
     pub fn under_way(&self) -> impl Iterator<Item = &Frame> {
         let arrived = self.arrived.values().map(|delivery| &delivery.frame);
-        self.directions.iter().flat_map(Direction::under_way).chain(arrived)
+        let entered = self.inlets.values().flatten().map(|(_, frame)| frame);
+        self.directions.iter().flat_map(Direction::under_way).chain(entered).chain(arrived)
     }
 
     /// When there is something to do; that may have passed where deliveries wait to be polled.
@@ -192,9 +259,11 @@ impl Fabric {
         self.switches.iter().map(|at| (at.name.clone(), at.switch.stats())).collect()
     }
 
-    /// What the attacker at a station counted; `None` for a node.
+    /// What the attacker at a station counted; `None` for a node, and for one on another host.
     pub fn attacker_stats(&self, station: usize) -> Option<AttackerStats> {
-        self.stations.get(station)?.attacker.as_ref().map(Attacker::stats)
+        let is_here = self.is_here(Place::Station(station));
+        let attacker = self.stations.get(station)?.attacker.as_ref();
+        attacker.filter(|_| is_here).map(Attacker::stats)
     }
 
     /// Does all that is due by `now`, each thing at its own time.
@@ -217,6 +286,7 @@ impl Fabric {
         let Some((_, what)) = self.changes.pop_front() else { return };
         match what {
             ChangeKind::Link { link, up } => self.set_link(link, up),
+            ChangeKind::Poison { attacker, .. } if !self.is_here(Place::Station(attacker)) => {}
             ChangeKind::Poison { attacker, victims } => {
                 let now = self.now;
                 if let Some(host) = &mut self.stations[attacker].attacker {
@@ -229,6 +299,10 @@ impl Fabric {
 
     fn set_link(&mut self, link: usize, up: bool) {
         for (side, place) in self.links[link].ends.into_iter().enumerate() {
+            // What is on its way from another host was not sent here if it was to be cut off.
+            if !self.is_here(place) {
+                continue;
+            }
             let out = 2 * link + side;
             self.directions[out].set_up(up);
             self.reschedule(Actor::Direction(out));
@@ -251,10 +325,15 @@ impl Fabric {
 
     /// The first frame of a direction has reached its end.
     fn arrive(&mut self, direction: usize) {
-        let Some((_, frame)) = self.directions[direction].take_due(self.now) else { return };
-        // The other side of the link is where this direction leads, and the opposite direction
-        // is the one that leads away from there.
-        match self.links[direction / 2].ends[1 - direction % 2] {
+        let due = match self.inlets.get_mut(&direction) {
+            Some(inlet) => inlet.pop_front_if(|(arrival, _)| *arrival <= self.now),
+            None => self.directions[direction].take_due(self.now),
+        };
+        let Some((_, frame)) = due else { return };
+        // The opposite direction is the one that leads away from there.
+        match self.end_of(direction) {
+            // It has gone there when it was sent.
+            elsewhere if !self.is_here(elsewhere) => {}
             Place::Station(station) => self.reach(station, frame),
             Place::Switch(switch) => self.pass(switch, direction ^ 1, &frame),
         }
@@ -305,16 +384,39 @@ impl Fabric {
     }
 
     fn offer(&mut self, direction: usize, frame: &Frame) {
-        if self.directions[direction].offer(self.now, Frame::clone(frame)).is_some() {
-            self.reschedule(Actor::Direction(direction));
+        let sent = self.directions[direction].offer(self.now, Frame::clone(frame));
+        let Some(arrival) = sent else { return };
+        self.reschedule(Actor::Direction(direction));
+        let end = self.end_of(direction);
+        if !self.is_here(end) && !self.is_cut_by(direction / 2, arrival) {
+            let (to, frame) = (self.placement.host_of(end), Frame::clone(frame));
+            self.departures.push(Departure { to, direction, arrival, frame });
         }
+    }
+
+    /// Whether a link goes down from now on until that time.
+    fn is_cut_by(&self, link: usize, when: VirtualTime) -> bool {
+        let mut soon = self.changes.iter().take_while(|(at, _)| *at <= when);
+        soon.any(|&(_, what)| what == ChangeKind::Link { link, up: false })
+    }
+
+    /// Where a direction leads.
+    fn end_of(&self, direction: usize) -> Place {
+        self.links[direction / 2].ends[1 - direction % 2]
+    }
+
+    fn is_here(&self, place: Place) -> bool {
+        self.placement.host_of(place) == self.me
     }
 
     fn reschedule(&mut self, actor: Actor) {
         let at = match actor {
             Actor::Scenario => self.changes.front().map(|&(at, _)| at),
             Actor::Attacker(n) => self.stations[n].attacker.as_ref().and_then(Attacker::next),
-            Actor::Direction(n) => self.directions[n].next(),
+            Actor::Direction(n) => match self.inlets.get(&n) {
+                Some(inlet) => inlet.front().map(|&(arrival, _)| arrival),
+                None => self.directions[n].next(),
+            },
         };
         self.schedule.set(actor, at);
     }

@@ -12,6 +12,7 @@
 //! - [`switch`]: a learning switch
 //! - [`attacker`]: a host that poisons ARP caches
 //! - [`plan`]: the network of a scenario, checked
+//! - [`placement`]: which host each part of it is on
 //! - [`repeats`]: TCP segments that exist only because the kernel waited on host time
 //! - [`owed`]: what kernels may still have to send by timers of their own
 //! - [`fabric`]: all of these together, one event after the other
@@ -36,6 +37,7 @@ mod mac_octets;
 pub mod outlook;
 pub mod owed;
 pub mod pcapng;
+pub mod placement;
 pub mod plan;
 pub mod repeats;
 pub mod stats;

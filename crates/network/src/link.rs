@@ -147,6 +147,12 @@ fn bits_on_wire(octets: usize) -> u64 {
     (octets.max(FRAME_OCTETS_MIN) + OVERHEAD_OCTETS) as u64 * 8
 }
 
+/// How long the shortest frame occupies a transmitter, rounded up.
+pub fn shortest_frame(rate_bps: u64) -> VirtualSpan {
+    let sent = Transmitter::default().send(VirtualTime::ZERO, bits_on_wire(0), rate_bps);
+    sent - VirtualTime::ZERO
+}
+
 /// When the transmitter is free again: at `free_at` and `fraction / rate` nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Transmitter {

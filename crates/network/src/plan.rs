@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
 use super::attacker::Victim;
+use super::link::shortest_frame;
 use crate::wire::MacAddress;
 
 /// A host without programs that attacks when an event says so.
@@ -114,6 +115,13 @@ pub struct PlannedLink {
     /// Frames that may wait or be sent in each direction.
     pub queue: usize,
     pub loss: Loss,
+}
+
+impl PlannedLink {
+    /// How long a frame takes from one end to the other at least.
+    pub fn least(&self) -> VirtualSpan {
+        self.rate_bps.map_or(self.delay, |rate_bps| self.delay + shortest_frame(rate_bps))
+    }
 }
 
 /// Where a link ends: an index into stations or switches.

@@ -252,6 +252,131 @@ proptest! {
     }
 }
 
+/// Parts of one network on as many hosts, which tell each other what leaves them, and what nodes got.
+struct Parts {
+    parts: Vec<Fabric>,
+    placement: Placement,
+    got: Vec<Delivery>,
+}
+
+impl Parts {
+    fn new(plan: &Plan, placement: &Placement) -> Self {
+        let part = |me| Fabric::part(plan, at(0), placement.clone(), me);
+        let parts = (0..placement.hosts()).map(part).collect();
+        Self { parts, placement: placement.clone(), got: Vec::new() }
+    }
+
+    fn exchange(&mut self) {
+        for from in 0..self.parts.len() {
+            for Departure { to, direction, arrival, frame } in self.parts[from].take_departures() {
+                self.parts[to].enter(from, direction, arrival, frame).unwrap();
+            }
+        }
+    }
+
+    fn poll(&mut self, now: VirtualTime) {
+        while let Some(next) = self.parts.iter().filter_map(Fabric::next_at).min()
+            && next <= now
+        {
+            for part in &mut self.parts {
+                self.got.extend(part.poll(next));
+            }
+            self.exchange();
+        }
+    }
+
+    fn receive(&mut self, station: usize, frame: Frame, now: VirtualTime) {
+        self.poll(now);
+        let host = self.placement.host_of(Place::Station(station));
+        self.parts[host].receive(station, frame, now);
+        self.exchange();
+    }
+}
+
+proptest! {
+    #[test]
+    fn all_parts_together_do_what_the_whole_does(
+        steps in steps(),
+        changes in changes(),
+        hosts in proptest::collection::vec(0usize..3, 6),
+        has_rate: bool,
+        is_attacked: bool,
+        loss in 0u32..300_000,
+    ) {
+        let rate_bps = if has_rate { SHORT_FRAME_IN_1_MS } else { None };
+        let mut plan = two_switches(rate_bps, changes);
+        if is_attacked {
+            let victim = |n| Victim { ip: ip(n), mac: mac(n) };
+            let what = ChangeKind::Poison { attacker: 3, victims: [victim(0), victim(2)] };
+            plan.changes.insert(0, Change { at: VirtualSpan::ZERO, what });
+        }
+        for (link, seed) in plan.links.iter_mut().zip(1..) {
+            link.loss = Loss { per_million: loss, seed };
+        }
+        let number = |place| match place {
+            Place::Station(n) => n,
+            Place::Switch(n) => 4 + n,
+        };
+        let placement = Placement::new(&plan, 3, |place| Some(hosts[number(place)])).unwrap();
+        let mut parts = Parts::new(&plan, &placement);
+        let mut whole = Fabric::new(&plan, at(0));
+        let mut now = at(0);
+        let mut got = Vec::new();
+        for (step, number) in steps.iter().zip(0..) {
+            now = now + VirtualSpan::from_ns(step.pause_ns);
+            let frame = frame(step.from, step.to, number);
+            whole.receive(step.from, Frame::clone(&frame), now);
+            got.extend(whole.poll(now));
+            parts.receive(step.from, frame, now);
+            parts.poll(now);
+        }
+        let end = now + VirtualSpan::from_s(1);
+        got.extend(whole.poll(end));
+        parts.poll(end);
+        // Nodes of several hosts have no order among each other.
+        for station in 0..3 {
+            let of = |got: &[Delivery]| -> Vec<_> {
+                got.iter().filter(|one| one.station == station).cloned().collect()
+            };
+            prop_assert_eq!(of(&got), of(&parts.got));
+        }
+        let part_of = |place| &parts.parts[placement.host_of(place)];
+        let whole_links = whole.link_stats();
+        for (number, link) in plan.links.iter().enumerate() {
+            let forward = part_of(link.ends[0]).link_stats()[number].forward;
+            let backward = part_of(link.ends[1]).link_stats()[number].backward;
+            prop_assert_eq!((forward, backward), (whole_links[number].forward, whole_links[number].backward));
+        }
+        for (number, name) in plan.switches.iter().enumerate() {
+            let part = part_of(Place::Switch(number)).switch_stats();
+            prop_assert_eq!(part[name], whole.switch_stats()[name]);
+        }
+        let attacker = part_of(Place::Station(3)).attacker_stats(3);
+        prop_assert_eq!(attacker, whole.attacker_stats(3));
+    }
+}
+
+#[test]
+fn a_frame_that_another_host_cannot_have_sent_is_refused() {
+    let plan = two_switches(None, Vec::new());
+    let far = |place| match place {
+        Place::Station(n) => usize::from(n >= 2),
+        Place::Switch(n) => n,
+    };
+    let placement = Placement::new(&plan, 3, |place| Some(far(place))).unwrap();
+    let mut part = Fabric::part(&plan, at(0), placement, 0);
+    let mut enters =
+        |from, direction, ms| part.enter(from, direction, at(ms * MS), frame(2, mac(0), 1)).is_ok();
+    // The trunk is link 2; towards this host is from its end to its beginning.
+    assert!(enters(1, 5, 2));
+    let refused =
+        [(1, 4, 3), (0, 5, 3), (2, 5, 3), (1, 1, 3), (1, 10, 3), (1, usize::MAX, 3), (1, 5, 1)];
+    for (from, direction, ms) in refused {
+        assert!(!enters(from, direction, ms), "{from} {direction} {ms}");
+    }
+    assert_eq!(arrivals(&part.poll(at(10 * MS))), [(0, 3), (1, 3)]);
+}
+
 #[test]
 fn what_arrives_at_a_node_that_is_busy_waits_until_it_is_free() {
     let mut fabric = Fabric::new(&two_switches(None, Vec::new()), VirtualTime::ZERO);
