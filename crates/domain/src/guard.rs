@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use vtime::{HostSpan, HostTime};
 
 use super::beats::{Beat, Beats};
-use super::{Changed, Domain, host_now, settled_host_now};
+use super::{Domain, host_now};
 
 /// The highest there is: nothing but the host and its kernel comes before a beat.
 const PRIORITY: i32 = 99;
@@ -78,7 +78,7 @@ impl Guard {
             })?);
         }
         guard.is_urgent = receiver.iter().take(guard.threads.len()).all(|urgent| urgent);
-        domain.set_limit(|now| now + allowed);
+        domain.set_limits(|limits, now| limits.guard = now + allowed);
         Ok(guard)
     }
 
@@ -101,7 +101,7 @@ impl Drop for Guard {
             // A panic aborts the process.
             let _ = thread.join();
         }
-        self.domain.set_limit(|_| HostTime::MAX);
+        self.domain.set_limits(|limits, _| limits.guard = HostTime::MAX);
     }
 }
 
@@ -117,7 +117,8 @@ fn beat(domain: &Arc<Domain>, shared: &Shared, place: usize, (allowed, pays): (H
         let now = host_now();
         // Held until the limit is raised, so that it never goes back.
         let mut beats = shared.beats.lock();
-        let Beat { limit, silence, owed } = beats.beat(place, now, domain.page.limit());
+        let Beat { limit, silence, owed } =
+            beats.beat(place, now, domain.page.limit());
         domain.allow(limit);
         drop(beats);
         if silence > HostSpan::ZERO {
@@ -131,21 +132,6 @@ fn beat(domain: &Arc<Domain>, shared: &Shared, place: usize, (allowed, pays): (H
 }
 
 impl Domain {
-    /// Lets the clock continue to a later limit, from where it stands. While the limit lies behind the
-    /// host, some processor is silent, and nothing changes.
-    fn allow(&self, limit: HostTime) {
-        let old = self.page.limit();
-        let now = host_now();
-        if limit <= old || limit <= now || old == HostTime::MAX {
-            return;
-        }
-        if now <= old {
-            self.page.set_limit(limit);
-        } else {
-            self.set_limit(|_| limit);
-        }
-    }
-
     /// Lets the clock stand for so long; the programs run.
     fn stand_for(self: &Arc<Self>, span: HostSpan) {
         let mut left = span;
@@ -164,31 +150,6 @@ impl Domain {
         let stalls = &mut self.state.lock().stalls;
         stalls.count += 1;
         stalls.longest_ns = stalls.longest_ns.max(silence.as_ns());
-    }
-
-    /// Changes the limit to one that is asked for at the moment of the change, and makes a hold of
-    /// the time that the clock has stood at the old one, unless the new one lies behind the host too.
-    fn set_limit(&self, limit: impl FnOnce(HostTime) -> HostTime) {
-        let mut state = self.state.lock();
-        self.page.begin_change();
-        let (stood_at, now) = (self.page.limit(), settled_host_now());
-        let limit = limit(now);
-        if limit <= now {
-            self.page.end_change(&state.clock, false, false);
-            return;
-        }
-        if stood_at < now {
-            let history = self.page.history();
-            let running = state.clock.clone();
-            state.clock.hold(stood_at);
-            history.note_change(stood_at, Some(&running), &state.clock);
-            let standing = state.clock.clone();
-            state.clock.release(now);
-            history.note_change(now, Some(&standing), &state.clock);
-            state.stood(stood_at, now);
-        }
-        self.page.set_limit(limit);
-        self.end_change(&mut state, Changed { resumes: true, ..Changed::default() });
     }
 }
 

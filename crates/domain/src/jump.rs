@@ -254,12 +254,13 @@ impl Domain {
     /// agent whose time has come; waking programs is the caller's work. Returns how far; `None` if that
     /// does not lie ahead, or the clock is held.
     pub fn jump(&self, when: VirtualTime) -> Option<VirtualSpan> {
+        let granted = self.granted();
         self.change(|clock, now: HostTime| {
             if self.pace == Pace::Events && !self.is_let_go.load(Ordering::SeqCst) {
                 clock.stand(now);
             }
             let here = clock.at(now);
-            let far = clock.jump(now, when);
+            let far = clock.jump(now, when.min(granted));
             (far, Changed { jump: far.map(|far| (here, here + far)), ..Changed::default() })
         })
     }

@@ -11,6 +11,7 @@ mod guard;
 mod jump;
 mod kept;
 mod late;
+mod limits;
 mod node_time;
 mod page;
 mod programs;
@@ -36,6 +37,7 @@ pub use guard::{Guard, Stalls};
 pub use jump::{KernelTimers, Pace, PaceStatus, Waiter, Work, Works};
 pub use kept::{Keeping, Kept};
 pub use late::{AgentLateness, Serving};
+use limits::Limits;
 pub use node_time::{Computed, NodeTime};
 pub use page::{Mapped, Writers};
 pub use page::{Shared, host_now};
@@ -109,6 +111,8 @@ struct State {
     jumps: u64,
     runs: Runs,
     stalls: Stalls,
+    limits: Limits,
+    waited_for_hosts: HostSpan,
     /// Up to when the time that the clock stood for stalls has been added up.
     stood_until: HostTime,
 }
@@ -172,6 +176,8 @@ impl Domain {
             jumps: 0,
             runs: Runs::default(),
             stalls: Stalls::default(),
+            limits: Limits::NONE,
+            waited_for_hosts: HostSpan::ZERO,
             stood_until: HostTime::ZERO,
         };
         Ok(Arc::new(Self {
@@ -425,6 +431,8 @@ impl Domain {
     }
 
     fn end_change(&self, state: &mut State, changed: Changed) {
+        // The line is another one, and so is the host time at which it reaches what was granted.
+        self.page.set_limit(state.limits.of(&state.clock));
         self.page.end_change(&state.clock, changed.resumes, changed.dilates);
         if changed.resumes {
             page::wake_all(self.page.resumed());

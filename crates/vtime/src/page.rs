@@ -12,7 +12,8 @@
 //!
 //! The limit alone may be raised outside a change: it is a host time beyond which no reader goes,
 //! and who reads an older one reads an earlier time. A guard raises it for as long as all
-//! processors of the host answer, so that a stall of the host is no virtual time.
+//! processors of the host answer, so that a stall of the host is no virtual time; and where a domain spans
+//! several hosts it is no later than the host time at which the clock reaches what the others have granted.
 //!
 //! The layout is a contract between the agent, the image in programs and (as a C header) a
 //! kernel module: fixed width, version and size in its head, checked by assertions below.
@@ -106,7 +107,7 @@ pub struct ClockPage {
     /// Seconds and nanoseconds to add to the host's `CLOCK_MONOTONIC`, for each [`Epoch`]; the
     /// nanoseconds are less than a second.
     shifts: [[AtomicI64; 2]; Epoch::COUNT],
-    /// Host time beyond which readers do not go; the greatest number without a guard.
+    /// Host time beyond which readers do not go; the greatest number without a guard and other hosts.
     limit: AtomicI64,
     /// Virtual nanoseconds that the clock has jumped over.
     jumped: AtomicI64,
@@ -350,7 +351,7 @@ impl ClockPage {
         &self.dilated
     }
 
-    /// Host time beyond which readers do not go; [`HostTime::MAX`] without a guard.
+    /// Host time beyond which readers do not go; [`HostTime::MAX`] without a guard and other hosts.
     #[inline]
     pub fn limit(&self) -> HostTime {
         HostTime::from_ns(self.limit.load(Ordering::Relaxed))
