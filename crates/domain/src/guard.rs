@@ -117,8 +117,7 @@ fn beat(domain: &Arc<Domain>, shared: &Shared, place: usize, (allowed, pays): (H
         let now = host_now();
         // Held until the limit is raised, so that it never goes back.
         let mut beats = shared.beats.lock();
-        let Beat { limit, silence, owed } =
-            beats.beat(place, now, domain.page.limit());
+        let Beat { limit, silence, owed } = beats.beat(place, now, domain.page.limit());
         domain.allow(limit);
         drop(beats);
         if silence > HostSpan::ZERO {

@@ -560,7 +560,7 @@ impl Drop for Watch {
     }
 }
 
-pub use page::{poll_until, readable};
+pub use page::{poll_until, readable, readable_or_writable};
 
 /// When to look for a clock that would be somewhere at `host`, but may go to `limit` only.
 fn look_again(host: HostTime, limit: HostTime) -> HostTime {

@@ -160,6 +160,11 @@ pub fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
     PollFd::from_borrowed_fd(fd, PollFlags::IN)
 }
 
+/// The same, which waits for room for output as well.
+pub fn readable_or_writable(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN | PollFlags::OUT)
+}
+
 /// Waits until one of `fds` is ready or host time has reached `until` (for ever if `None`). Returns how
 /// many are ready.
 ///

@@ -16,6 +16,7 @@
 //! it begins, and it is the same instant in each run.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use vtime::{VirtualSpan, VirtualTime};
 
@@ -65,6 +66,19 @@ pub enum Fault {
     /// It arrived by as much too late.
     Late(VirtualSpan),
     Wrong(Wrong),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Late(span) => write!(out, "sent a frame that is late by {span}"),
+            Self::Wrong(Wrong::Hosts) => write!(out, "reports of another number of hosts"),
+            Self::Wrong(Wrong::Number) => write!(out, "has left out a report, or repeats one"),
+            Self::Wrong(Wrong::Unsent) => write!(out, "reports that it has what was never sent"),
+            Self::Wrong(Wrong::Less) => write!(out, "reports that it has less than before"),
+            Self::Wrong(Wrong::Ahead) => write!(out, "knows of reports that do not come"),
+        }
+    }
 }
 
 impl Grants {
@@ -198,6 +212,15 @@ impl Grants {
         self.unsaid = VirtualTime::MAX;
         self.hosts[self.me].report = report.clone();
         Some(report)
+    }
+
+    /// When a clock that runs has come so far that it is worth a report.
+    pub fn says_at(&self) -> VirtualTime {
+        let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != self.me);
+        let wanted = others.filter_map(|(_, known)| known.report.wants);
+        let soon = wanted.filter(|&past| past >= self.told());
+        let soon = soon.map(|past| past + VirtualSpan::from_ns(1)).min();
+        soon.map_or(self.told() + self.step, |soon| soon.min(self.told() + self.step))
     }
 
     /// Before this time nothing happens here as others know.

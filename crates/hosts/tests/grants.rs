@@ -388,11 +388,13 @@ fn who_wants_to_know_is_told_as_soon_as_it_is_so() {
     let [first, second] = &mut hosts;
     first.advanced(VirtualTime::from_ns(100));
     assert!(first.report().is_none(), "half of the way is worth a report");
+    assert_eq!(first.says_at(), VirtualTime::from_ns(2500));
     second.advanced(VirtualTime::from_ns(200));
     second.wants(Some(VirtualTime::from_ns(200)));
     first.heard(1, second.report().unwrap()).unwrap();
     first.advanced(VirtualTime::from_ns(200));
     assert!(first.report().is_none());
+    assert_eq!(first.says_at(), VirtualTime::from_ns(201));
     // At the same time the one with the lower number would go first.
     assert!(!second.others_are_past(VirtualTime::from_ns(200)));
     first.advanced(VirtualTime::from_ns(201));

@@ -25,14 +25,15 @@ use std::thread::{self, JoinHandle};
 use vtime::{HostTime, VirtualSpan, VirtualTime, Wakes};
 
 use super::Frame;
+use super::border::{Border, Entering, Hosts, Turns};
 use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::outlook::{Board, Device, Outlook};
 use super::owed::Owed;
-use super::plan::Plan;
+use super::plan::{Place, Plan};
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
 use super::{repeats, tap};
-use domain::{Domain, NodeTime, Pace, Watch, host_now, poll_until, readable};
+use domain::{Domain, NodeTime, Pace, Watch, host_now, poll_until, readable, readable_or_writable};
 
 /// Frames read from one node, and handed over to all, per round.
 const FRAMES_PER_ROUND: usize = 64;
@@ -47,6 +48,7 @@ const FRAME_OCTETS_MAX: usize = 65_536 + 18;
 #[derive(Debug)]
 pub struct Emulator {
     board: Arc<Board>,
+    turns: Option<Arc<Turns>>,
     /// Closing it stops the thread.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<NetworkStats>>,
@@ -55,7 +57,9 @@ pub struct Emulator {
 /// Starts the network of `plan`: `taps` are the devices of its nodes by name, `zero` is scenario
 /// time zero in the domain's time, and `captures` the folder for `<node>.pcapng` and
 /// `<attacker>.pcapng`, if frames are to be kept. `nodes` says when nodes get what has arrived,
-/// and when what they send leaves them, by name, unless that is at once.
+/// and when what they send leaves them, by name, unless that is at once. With a `border` this is the part of
+/// the network on one of several hosts, and the clock runs as far as the others grant; it has to be held, or granted
+/// nothing, before.
 ///
 /// # Errors
 /// When a node has no device, a capture cannot be made, or the kernel gives no thread.
@@ -66,9 +70,10 @@ pub fn start(
     zero: VirtualTime,
     captures: Option<&Path>,
     nodes: &BTreeMap<String, Arc<NodeTime>>,
+    border: Option<Border>,
 ) -> io::Result<Emulator> {
     let (stopped, stop) = io::pipe()?;
-    let mut round = Round::new(plan, taps, domain, zero, captures, stopped)?;
+    let mut round = Round::new((plan, border), taps, domain, zero, captures, stopped)?;
     for (station, name) in round.names.iter().enumerate() {
         if let Some(node) = nodes.get(name) {
             round.fabric.set_wakes(station, node.wakes());
@@ -76,8 +81,9 @@ pub fn start(
         }
     }
     let board = Arc::clone(&round.board);
+    let turns = round.hosts.as_ref().map(Hosts::turns);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
-    Ok(Emulator { board, stop: Some(stop), thread: Some(thread) })
+    Ok(Emulator { board, turns, stop: Some(stop), thread: Some(thread) })
 }
 
 impl Emulator {
@@ -85,6 +91,12 @@ impl Emulator {
     #[must_use]
     pub fn outlook(&self) -> Outlook {
         Outlook::new(Arc::clone(&self.board))
+    }
+
+    /// Whose turn it is at what all hosts share; `None` where there is one host.
+    #[must_use]
+    pub fn turns(&self) -> Option<Arc<Turns>> {
+        self.turns.clone()
     }
 
     /// Stops the network; what is under way stays there. Returns what was counted.
@@ -111,6 +123,7 @@ struct Round {
     watch: Watch,
     stopped: PipeReader,
     fabric: Fabric,
+    hosts: Option<Hosts>,
     /// What kernels owe; looked for only where the clock may jump over it.
     owed: Option<Owed>,
     board: Arc<Board>,
@@ -137,7 +150,7 @@ struct Interface {
 
 impl Round {
     fn new(
-        plan: &Plan,
+        (plan, border): (&Plan, Option<Border>),
         mut taps: BTreeMap<String, OwnedFd>,
         domain: Arc<Domain>,
         zero: VirtualTime,
@@ -146,22 +159,34 @@ impl Round {
     ) -> io::Result<Self> {
         let mut interfaces: Vec<_> = plan.stations.iter().map(|_| None).collect();
         let names: Vec<_> = plan.stations.iter().map(|station| station.name.clone()).collect();
+        let is_here = |station: usize| {
+            let hosts = border.as_ref().map(|border| (&border.placement, border.me));
+            hosts.is_none_or(|(placement, me)| placement.host_of(Place::Station(station)) == me)
+        };
         for (name, ..) in plan.nodes() {
+            let station = names.iter().position(|station| station == name);
+            let station = station.expect("nodes are stations");
+            if !is_here(station) {
+                continue;
+            }
             let device = taps.remove(name).ok_or_else(|| {
                 let text = format!("node `{name}` has a link but no TAP device");
                 io::Error::new(io::ErrorKind::NotFound, text)
             })?;
-            let station = names.iter().position(|station| station == name);
-            let station = station.expect("nodes are stations");
             let device = Arc::new(Device::new(device.into()));
             let stats = InterfaceStats::default();
             interfaces[station] = Some(Interface { device, stats });
         }
         let present = interfaces.iter().flatten();
         let devices = present.map(|interface| Arc::clone(&interface.device)).collect();
+        let fabric = match &border {
+            Some(border) => Fabric::part(plan, zero, border.placement.clone(), border.me),
+            None => Fabric::new(plan, zero),
+        };
         Ok(Self {
             watch: domain.watch()?,
-            fabric: Fabric::new(plan, zero),
+            fabric,
+            hosts: border.map(|border| Hosts::new(border, plan, host_now())).transpose()?,
             owed: (domain.pace() != Pace::Real).then(Owed::default),
             board: Arc::new(Board::new(devices, names.clone())),
             recorder: captures.map(|folder| Recorder::begin(folder, &names)).transpose()?,
@@ -195,11 +220,13 @@ impl Round {
             };
             // Forgotten before the clock is read below, so that no change is missed.
             self.watch.clear();
+            self.enter();
             for station in ready.stations {
                 self.take_from(station);
             }
             self.deliver();
             self.record_attackers();
+            self.settle();
             if let Some(recorder) = &mut self.recorder {
                 recorder.write_due(host_now());
             }
@@ -208,6 +235,29 @@ impl Round {
             }
         }
         self.finish()
+    }
+
+    /// Takes what has come from other hosts.
+    fn enter(&mut self) {
+        let Some(hosts) = &mut self.hosts else { return };
+        for Entering { from, direction, arrival, frame } in hosts.take(host_now()) {
+            if self.fabric.enter(from, direction, arrival, frame).is_err() {
+                hosts.fail(from, "has sent a frame that cannot come from there");
+            }
+        }
+    }
+
+    /// Lets frames leave for other hosts, tells these what is done here, and the clock how far it may run.
+    fn settle(&mut self) {
+        let (now, next_at) = (self.domain.now(), self.next_at());
+        let Some(hosts) = &mut self.hosts else { return };
+        for departure in self.fabric.take_departures() {
+            hosts.depart(departure);
+        }
+        // What is due and was not done yet will leave with its own time.
+        let done = next_at.map_or(now, |next_at| next_at.min(now));
+        let horizon = hosts.settle(done, host_now());
+        self.domain.let_run_until(horizon);
     }
 
     fn take_from(&mut self, station: usize) {
@@ -369,6 +419,10 @@ impl Round {
                 stations.push(station);
             }
         }
+        let taps = fds.len();
+        for (fd, writes) in self.hosts.iter().flat_map(Hosts::descriptors) {
+            fds.push(if writes { readable_or_writable(fd) } else { readable(fd) });
+        }
         let next_at = self.next_at();
         self.watch.is_for(next_at);
         let owing =
@@ -377,7 +431,7 @@ impl Round {
         let ready = poll_until(&mut fds, self.wait_until());
         self.board.end_wait();
         ready?;
-        let mut is_ready = fds[2..].iter().map(|fd| !fd.revents().is_empty());
+        let mut is_ready = fds[2..taps].iter().map(|fd| !fd.revents().is_empty());
         stations.retain(|_| is_ready.next() == Some(true));
         Ok(Ready { stations, is_stopped: !fds[1].revents().is_empty() })
     }
@@ -393,10 +447,19 @@ impl Round {
     fn wait_until(&self) -> Option<HostTime> {
         let due =
             self.running_now().and(self.next_at()).and_then(|at| self.domain.host_time_of(at));
-        due.into_iter().chain(self.recorder.as_ref().and_then(Recorder::due)).min()
+        let says = self.hosts.as_ref().map(|hosts| {
+            let now = host_now();
+            let says = self.running_now().and(self.domain.host_time_of(hosts.says_at()));
+            says.map_or(hosts.due(now), |says| says.min(hosts.due(now)))
+        });
+        let written = self.recorder.as_ref().and_then(Recorder::due);
+        due.into_iter().chain(says).chain(written).min()
     }
 
     fn finish(self) -> NetworkStats {
+        if let Some(hosts) = &self.hosts {
+            hosts.turns().end();
+        }
         let mut warnings = self.warnings;
         let losses = self.recorder.map(Recorder::finish).unwrap_or_default();
         warnings.extend(losses.iter().map(|lost| lost.reason.clone()));

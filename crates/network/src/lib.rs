@@ -25,10 +25,12 @@
 //! - [`tcp_settings`]: what keeps TCP in a node from waiting on timers of its own
 //! - [`capture`]: pcapng files stamped in virtual time
 //! - [`emulator`]: the thread between TAP devices and fabric
+//! - [`border`]: other hosts, to which frames go and from which they come
 //! - [`outlook`]: what the emulator waits for, for whoever lets virtual time jump
 //! - [`stats`]: what it counted
 
 pub mod attacker;
+pub mod border;
 pub mod capture;
 pub mod emulator;
 pub mod fabric;

@@ -7,7 +7,7 @@
 //! - [`seccomp`]: filters of system calls, and what they notify
 //! - [`signals`]: signals as events, and pidfds
 //! - [`namespaces`]: places for programs that are gone with them
-//! - [`sockets`]: the folder in which agents have their sockets
+//! - [`sockets`]: the folder in which agents have their sockets; [`tcp`]: connections that are being made
 //! - [`realtime`]: what makes a thread a real-time one; [`run_delay`]: how long it waited for its core
 //! - [`packet`], [`datagram`]: frames and datagrams in batches, with the kernel's stamps
 //! - [`wake`]: one thread wakes another that polls
@@ -41,5 +41,6 @@ pub mod run_delay;
 pub mod seccomp;
 pub mod signals;
 pub mod sockets;
+pub mod tcp;
 pub mod wake;
 pub mod wakings;

@@ -40,15 +40,15 @@ pub(super) fn in_namespace_of<T: Send>(socket: &UdpSocket, what: impl FnOnce() -
     })
 }
 
-pub(super) fn address(n: usize) -> Ipv4Addr {
+pub(crate) fn address(n: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, u8::try_from(n).unwrap() + 1)
 }
 
-pub(super) fn node(n: usize, name: &str) -> plan::Host {
+pub(crate) fn node(n: usize, name: &str) -> plan::Host {
     plan::Host { name: name.into(), address: Some((address(n), 24)) }
 }
 
-pub(super) fn link(from: &str, to: &str, delay: VirtualSpan) -> plan::Link {
+pub(crate) fn link(from: &str, to: &str, delay: VirtualSpan) -> plan::Link {
     let (from, to, loss) = (from.into(), to.into(), plan::Loss::default());
     plan::Link { from, to, delay, rate_bps: None, queue: 1000, loss }
 }
@@ -62,10 +62,10 @@ pub(super) struct Testbed {
     captures: Captures,
 }
 
-pub(super) const PORT: u16 = 5000;
+pub(crate) const PORT: u16 = 5000;
 
 /// Receives a datagram. With a timeout, whoever was stopped and goes on is interrupted (signal(7)).
-pub(super) fn receive(socket: &UdpSocket, octets: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive(socket: &UdpSocket, octets: &mut [u8]) -> io::Result<usize> {
     loop {
         match socket.recv(octets) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -91,9 +91,16 @@ impl Testbed {
         }
         let captures = Captures(tempfile::tempdir().unwrap());
         let zero = domain.now();
-        let emulator =
-            start(plan, taps, Arc::clone(domain), zero, Some(captures.0.path()), &BTreeMap::new())
-                .unwrap();
+        let emulator = start(
+            plan,
+            taps,
+            Arc::clone(domain),
+            zero,
+            Some(captures.0.path()),
+            &BTreeMap::new(),
+            None,
+        )
+        .unwrap();
         Some(Self { domain: Arc::clone(domain), emulator, sockets, zero, captures })
     }
 

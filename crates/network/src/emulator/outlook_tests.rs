@@ -59,7 +59,8 @@ fn what_a_frame_says_is_known_when_it_is_written() {
     bob.set_nonblocking(true).unwrap();
     let taps = [("alice".into(), alice.into()), ("bob".into(), bob.into())].into();
     let emulator =
-        start(&pair(0), taps, Arc::clone(&domain), domain.now(), None, &BTreeMap::new()).unwrap();
+        start(&pair(0), taps, Arc::clone(&domain), domain.now(), None, &BTreeMap::new(), None)
+            .unwrap();
     let outlook = emulator.outlook();
     for _ in 0..1000 {
         alices.send(&segment(ACK, b"data")).unwrap();

@@ -272,6 +272,7 @@ fn a_device_that_goes_away_is_reported_and_the_network_goes_on() {
         domain.now(),
         Some(folder.path()),
         &BTreeMap::new(),
+        None,
     );
     (&alices).write_all(&[0xff; 60]).unwrap();
     domain.wait_until(domain.now() + ms(500)).unwrap();
@@ -293,6 +294,7 @@ fn a_plan_without_its_devices_is_refused() {
         VirtualTime::ZERO,
         Some(folder.path()),
         &BTreeMap::new(),
+        None,
     );
     assert!(error.unwrap_err().to_string().contains("`alice`"));
 }

@@ -275,7 +275,7 @@ impl Agent {
             .filter_map(|(name, node)| Some((name.clone(), node.tap.take()?)))
             .collect();
         let (domain, captures) = (Arc::clone(&self.domain), self.setup.captures.as_deref());
-        let started = emulator::start(plan, taps, domain, zero, captures, &self.times);
+        let started = emulator::start(plan, taps, domain, zero, captures, &self.times, None);
         self.network = Some(started.context("cannot start the network")?);
         Ok(())
     }

@@ -1,0 +1,355 @@
+//! The border of a part of a network: other hosts, and how far the clock may run by what they say.
+//!
+//! It belongs to the network's thread, which takes frames, lets them leave and reads the clock: so what is
+//! reported of this host is true at that moment, and a frame and what is said of it keep their order.
+//!
+//! What decides is in [`hosts`]: here are sockets. Each two hosts have one connection, made by the one with
+//! the higher number. It may break and is made again. Whoever reaches the port can make one, too: until it
+//! has sent a record that only the other host can have written it changes nothing, and a few of these at a time are borne for some seconds.
+
+mod connection;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use hosts::seal::PairSecret;
+use hosts::session::Session;
+use hosts::stream::Greeting;
+use hosts::words::Word;
+use hosts::{Grants, Report};
+use os::tcp;
+use vtime::{HostSpan, HostTime, VirtualTime};
+
+use super::Frame;
+use super::fabric::Departure;
+use super::placement::Placement;
+use super::plan::Plan;
+use connection::{Connection, Heard};
+pub use turns::Turns;
+
+/// From one sign of life to the next, where nothing else is said.
+const BEAT: HostSpan = HostSpan::from_ms(100);
+/// From one try to connect to the next.
+const RETRY: HostSpan = HostSpan::from_ms(50);
+/// How long who has connected may take to say something that only another host can say.
+const PROOF_LONGEST: HostSpan = HostSpan::from_ms(2000);
+/// Connections of whom that is not known, at a time; the oldest makes room.
+const UNPROVEN_MAX: usize = 16;
+
+/// Where other hosts are, and what they have to know.
+#[derive(Debug)]
+pub struct Border {
+    /// The number of this host.
+    pub me: usize,
+    pub placement: Placement,
+    /// Where hosts with higher numbers connect to.
+    pub listener: TcpListener,
+    /// By host; of this one, nothing is used.
+    pub peers: Vec<Peer>,
+    /// How long a host may be silent before it is lost.
+    pub silence_longest: HostSpan,
+    /// Told, once, of a host that does not do as it should or is lost: no result is right any more.
+    pub faults: Sender<String>,
+}
+
+/// Where another host is, and what proves that it is that one.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub name: String,
+    pub address: SocketAddr,
+    pub secret: PairSecret,
+}
+
+/// A frame that has come from another host.
+#[derive(Debug)]
+pub(super) struct Entering {
+    pub(super) from: usize,
+    pub(super) direction: usize,
+    pub(super) arrival: VirtualTime,
+    pub(super) frame: Frame,
+}
+
+/// The border while the network runs.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    me: usize,
+    grants: Grants,
+    listener: TcpListener,
+    links: Vec<PeerLink>,
+    unproven: Vec<Connection>,
+    turns: Arc<Turns>,
+    silence_longest: HostSpan,
+    /// `None` once a fault was told.
+    faults: Option<Sender<String>>,
+}
+
+/// All that there is about one other host.
+#[derive(Debug)]
+struct PeerLink {
+    peer: Peer,
+    session: Session,
+    connection: Option<Connection>,
+    tried_at: Option<HostTime>,
+    beat_at: HostTime,
+    heard_at: HostTime,
+}
+
+impl Hosts {
+    pub(super) fn new(border: Border, plan: &Plan, now: HostTime) -> io::Result<Self> {
+        border.listener.set_nonblocking(true)?;
+        let link = |peer| PeerLink {
+            peer,
+            session: Session::default(),
+            connection: None,
+            tried_at: None,
+            beat_at: now,
+            heard_at: now,
+        };
+        Ok(Self {
+            me: border.me,
+            grants: Grants::new(border.me, border.placement.distances(plan)),
+            listener: border.listener,
+            links: border.peers.into_iter().map(link).collect(),
+            unproven: Vec::new(),
+            turns: Arc::new(Turns::new()?),
+            silence_longest: border.silence_longest,
+            faults: Some(border.faults),
+        })
+    }
+
+    /// Those who wait for their turn at what all hosts share.
+    pub(super) fn turns(&self) -> Arc<Turns> {
+        Arc::clone(&self.turns)
+    }
+
+    /// What is to be waited for: descriptors, and whether to write to them.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
+        let proven = self.links.iter().filter_map(|link| link.connection.as_ref());
+        let connections = proven.chain(&self.unproven);
+        let all = connections.map(|one| (one.descriptor(), one.has_unsent()));
+        all.chain([(self.listener.as_fd(), false), (self.turns.descriptor(), false)])
+    }
+
+    /// Takes what has come. Returns the frames among it.
+    pub(super) fn take(&mut self, now: HostTime) -> Vec<Entering> {
+        self.turns.clear();
+        self.accept(now);
+        self.connect(now);
+        let mut entering = Vec::new();
+        for mut connection in std::mem::take(&mut self.unproven) {
+            let secrets = |host: usize| self.links.get(host).map(|link| link.peer.secret.clone());
+            match connection.read(secrets) {
+                Heard { end: Some(_), .. } => {}
+                heard if heard.records.is_empty() => {
+                    if now - connection.since() < PROOF_LONGEST {
+                        self.unproven.push(connection);
+                    }
+                }
+                heard => self.prove(connection, heard, now, &mut entering),
+            }
+        }
+        for host in 0..self.links.len() {
+            let Some(mut connection) = self.links[host].connection.take() else { continue };
+            let heard = connection.read(|_| None);
+            let is_over = heard.end.is_some();
+            self.hear(host, heard.records, now, &mut entering);
+            if !is_over {
+                self.links[host].connection = Some(connection);
+            }
+        }
+        self.look_for_silence(now);
+        entering
+    }
+
+    /// A frame leaves for another host.
+    pub(super) fn depart(&mut self, Departure { to, direction, arrival, frame }: Departure) {
+        self.grants.sent(to, arrival);
+        let direction = u32::try_from(direction).expect("a plan has fewer links");
+        self.say(to, &Word::Frame { direction, arrival, octets: frame.to_vec() });
+    }
+
+    /// All that was to happen here up to `done` is done. Tells others, if it is worth it, and sends what is to be
+    /// sent. Returns how far the clock may run.
+    pub(super) fn settle(&mut self, done: VirtualTime, now: HostTime) -> VirtualTime {
+        self.grants.advanced(done);
+        self.grants.wants(self.turns.first());
+        if let Some(report) = self.grants.report() {
+            self.report(report);
+        }
+        self.turns.give(|when| self.grants.others_are_past(when));
+        for link in &mut self.links {
+            link.flush(now);
+        }
+        self.grants.horizon()
+    }
+
+    /// Up to when there is nothing to be said of a clock that runs.
+    pub(super) fn says_at(&self) -> VirtualTime {
+        self.grants.says_at()
+    }
+
+    /// When to look again, whatever happens.
+    pub(super) fn due(&self, now: HostTime) -> HostTime {
+        let is_missing = self
+            .links
+            .iter()
+            .enumerate()
+            .any(|(host, link)| host < self.me && link.connection.is_none());
+        now + if is_missing { RETRY } else { BEAT }
+    }
+
+    fn report(&mut self, report: Report) {
+        let word = Word::Report(report);
+        for host in (0..self.links.len()).filter(|&host| host != self.me).collect::<Vec<_>>() {
+            self.say(host, &word);
+        }
+    }
+
+    fn say(&mut self, to: usize, word: &Word) {
+        if !self.links[to].session.say(word.encode()) {
+            self.fail(to, "takes nothing any more that is sent to it");
+        }
+    }
+
+    /// A host does not do as it should, or is lost.
+    pub(super) fn fail(&mut self, host: usize, what: &str) {
+        if let Some(faults) = self.faults.take() {
+            // Whoever is told may have ended the run already.
+            let _ = faults.send(format!("host `{}` {what}", self.links[host].peer.name));
+        }
+    }
+
+    fn accept(&mut self, now: HostTime) {
+        while let Ok((socket, _)) = self.listener.accept() {
+            if let Ok(connection) = Connection::accepted(socket, self.me, now) {
+                self.unproven.push(connection);
+            }
+            if self.unproven.len() > UNPROVEN_MAX {
+                self.unproven.remove(0);
+            }
+        }
+    }
+
+    /// Connects to hosts with lower numbers to which there is no connection.
+    fn connect(&mut self, now: HostTime) {
+        for (host, link) in self.links.iter_mut().enumerate().take(self.me) {
+            let is_tried = link.tried_at.is_some_and(|at| now - at < RETRY);
+            let is_under_way = self.unproven.iter().any(|one| one.is_to(host));
+            if link.connection.is_some() || is_tried || is_under_way {
+                continue;
+            }
+            link.tried_at = Some(now);
+            let connected = tcp::begin_to_connect(&link.peer.address)
+                .and_then(|socket| Connection::made(socket, (self.me, host), now));
+            if let Ok(mut connection) = connected {
+                connection.greets_with(&link.peer.secret, link.session.connected());
+                self.unproven.push(connection);
+            }
+        }
+    }
+
+    /// A connection is one of another host: it takes the place of the one before.
+    fn prove(
+        &mut self,
+        mut connection: Connection,
+        heard: Heard,
+        now: HostTime,
+        entering: &mut Vec<Entering>,
+    ) {
+        let Some(host) = connection.host().filter(|&host| host != self.me) else { return };
+        let link = &mut self.links[host];
+        if !connection.is_to(host) {
+            let first = link.session.connected();
+            connection.send(first);
+        }
+        link.connection = Some(connection);
+        self.hear(host, heard.records, now, entering);
+    }
+
+    fn hear(
+        &mut self,
+        host: usize,
+        records: Vec<Vec<u8>>,
+        now: HostTime,
+        entering: &mut Vec<Entering>,
+    ) {
+        for record in records {
+            let link = &mut self.links[host];
+            link.heard_at = now;
+            let Ok(word) = link.session.take(&record) else {
+                return self.fail(host, "says that it has received what was not sent");
+            };
+            if let Some(word) = word
+                && let Err(what) = self.understand(host, &word, entering)
+            {
+                return self.fail(host, &what);
+            }
+        }
+    }
+
+    fn understand(
+        &mut self,
+        from: usize,
+        word: &[u8],
+        entering: &mut Vec<Entering>,
+    ) -> Result<(), String> {
+        let word = Word::decode(word).map_err(|_| "says what cannot be read".to_owned())?;
+        match word {
+            Word::Frame { direction, arrival, octets } => {
+                self.grants.received(from, arrival).map_err(|fault| format!("{fault}"))?;
+                let (direction, frame) = (direction as usize, Frame::from(octets));
+                entering.push(Entering { from, direction, arrival, frame });
+                Ok(())
+            }
+            Word::Report(report) => {
+                self.grants.heard(from, report).map_err(|fault| format!("{fault}"))
+            }
+            Word::Holds(_) => Ok(()),
+        }
+    }
+
+    fn look_for_silence(&mut self, now: HostTime) {
+        let is_silent = |link: &PeerLink| now - link.heard_at > self.silence_longest;
+        let silent =
+            (0..self.links.len()).find(|&host| host != self.me && is_silent(&self.links[host]));
+        if let Some(host) = silent {
+            let longest_ms = self.silence_longest.as_ns() / 1_000_000;
+            self.fail(host, &format!("has not answered for {longest_ms} ms"));
+        }
+    }
+}
+
+impl PeerLink {
+    /// Sends what is to be sent, and a sign of life if nothing else was for a while.
+    fn flush(&mut self, now: HostTime) {
+        let Some(connection) = &mut self.connection else { return };
+        let mut has_said = false;
+        while connection.has_room()
+            && let Some(record) = self.session.next_record()
+        {
+            connection.send(record);
+            has_said = true;
+        }
+        if has_said {
+            self.beat_at = now + BEAT;
+        } else if now >= self.beat_at {
+            connection.send(self.session.beat());
+            self.beat_at = now + BEAT;
+        }
+        if connection.write().is_err() {
+            self.connection = None;
+        }
+    }
+}
+
+/// A greeting of this host for another one, or for whoever has connected.
+fn greeting(me: usize, to: usize) -> io::Result<Greeting> {
+    let number = |host: usize| u16::try_from(host).map_err(io::Error::other);
+    Ok(Greeting { from: number(me)?, to: number(to)?, chance: connection::chance()? })
+}

@@ -1,0 +1,285 @@
+//! Networks that lie on several hosts, each with a domain, a thread and devices of its own, in one process.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use domain::{Domain, Start};
+use vtime::VirtualSpan;
+
+use super::*;
+use crate::emulator::harness::{PORT, address, in_new_namespace, link, node, receive};
+use crate::emulator::{self, Emulator};
+use crate::plan::Place;
+use crate::tap;
+
+struct Part {
+    domain: Arc<Domain>,
+    emulator: Emulator,
+    /// Of the one node of this host.
+    socket: UdpSocket,
+}
+
+struct Parts {
+    parts: Vec<Part>,
+    faults: Receiver<String>,
+    listeners: Vec<SocketAddr>,
+}
+
+impl Parts {
+    /// A node on each host, in a star whose switch is on the last host: the links of the others take 2 ms, that of the last one
+    /// 0.5 ms. `by` is the address by which hosts connect to one of them, given its own. `None` without root.
+    fn start(hosts: usize, by: impl Fn(SocketAddr) -> SocketAddr) -> Option<Self> {
+        let name = |n: usize| format!("n{n}");
+        let nodes: Vec<_> = (0..hosts).map(|n| node(n, &name(n))).collect();
+        let delay = |n| VirtualSpan::from_ns(if n + 1 == hosts { 500_000 } else { 2_000_000 });
+        let links: Vec<_> = (0..hosts).map(|n| link(&name(n), "s", delay(n))).collect();
+        let plan = Plan::of(&nodes, &["s".to_owned()], &[], &links, &[]).unwrap();
+        let placement = Placement::new(&plan, hosts, |place| match place {
+            Place::Station(n) => Some(n),
+            Place::Switch(_) => None,
+        });
+        let placement = placement.unwrap();
+        let listeners: Vec<_> =
+            (0..hosts).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let addresses: Vec<_> = listeners.iter().map(|one| one.local_addr().unwrap()).collect();
+        let peers = |me: usize| -> Vec<Peer> {
+            (0..hosts)
+                .map(|host| {
+                    let (one, other) = (me.min(host), me.max(host));
+                    let secret = PairSecret([u8::try_from(10 * one + other).unwrap(); 32]);
+                    Peer { name: name(host), address: by(addresses[host]), secret }
+                })
+                .collect()
+        };
+        let (sender, faults) = channel();
+        let mut parts = Vec::new();
+        for (me, listener) in listeners.into_iter().enumerate() {
+            let start = Start { held: true, ..Start::default() };
+            let domain = Domain::new(start).unwrap();
+            domain.let_run_until(VirtualTime::ZERO);
+            let (_, mac, ip, prefix) = plan.nodes().nth(me).unwrap();
+            let (tap, socket) = in_new_namespace(|| {
+                let tap = tap::create_here("eth0", mac, ip, prefix, 1500).unwrap();
+                (tap, UdpSocket::bind((ip, PORT)).unwrap())
+            })?;
+            socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let border = Border {
+                me,
+                placement: placement.clone(),
+                listener,
+                peers: peers(me),
+                silence_longest: HostSpan::from_ms(1000),
+                faults: sender.clone(),
+            };
+            let taps = BTreeMap::from([(name(me), tap)]);
+            let (zero, nodes) = (VirtualTime::ZERO, BTreeMap::new());
+            let emulator =
+                emulator::start(&plan, taps, Arc::clone(&domain), zero, None, &nodes, Some(border));
+            parts.push(Part { domain, emulator: emulator.unwrap(), socket });
+        }
+        for part in &parts {
+            part.domain.release_hold();
+        }
+        Some(Self { parts, faults, listeners: addresses })
+    }
+
+    /// Sends from one node to another, with the time at which that was, and returns when it was there.
+    fn ping(&self, from: usize, to: usize) -> VirtualSpan {
+        let sent = self.parts[from].domain.now();
+        self.parts[from].socket.send_to(&sent.as_ns().to_le_bytes(), (address(to), PORT)).unwrap();
+        let mut octets = [0; 8];
+        assert_eq!(receive(&self.parts[to].socket, &mut octets).unwrap(), 8);
+        let was_sent = VirtualTime::from_ns(i64::from_le_bytes(octets));
+        assert_eq!(was_sent, sent);
+        self.parts[to].domain.now() - sent
+    }
+}
+
+fn waits_for(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn frames_between_hosts_take_what_their_links_take() {
+    let Some(parts) = Parts::start(3, |address| address) else { return };
+    let mut took = Vec::new();
+    for round in 0..60 {
+        let (from, to) = (round % 3, (round + 1 + round / 30) % 3);
+        let least_ns = if from < 2 && to < 2 { 4_000_000 } else { 2_500_000 };
+        let span = parts.ping(from, to);
+        assert!(span.as_ns() >= least_ns, "from {from} to {to} {span}");
+        took.push(span.as_ns() - least_ns);
+    }
+    took.sort_unstable();
+    println!("late by {} ns in the median, {} at most, with ARP", took[30], took[59]);
+    for part in parts.parts {
+        let waited = part.domain.waited_for_hosts();
+        println!("at {}, waited for others {waited}", part.domain.now());
+        let stats = part.emulator.stop();
+        assert_eq!(stats.warnings, Vec::<String>::new());
+    }
+    assert!(parts.faults.try_recv().is_err());
+}
+
+#[test]
+fn no_clock_is_further_ahead_than_frames_need_and_all_go_on() {
+    let Some(parts) = Parts::start(3, |address| address) else { return };
+    let domain = |n: usize| &parts.parts[n].domain;
+    let begun = Instant::now();
+    let mut furthest = 0;
+    while domain(0).now() < VirtualTime::from_ns(500_000_000) {
+        for (one, other, least_ns) in [(0, 1, 4_000_000), (0, 2, 2_000_000), (1, 2, 2_000_000)] {
+            // What is read later may have gone on meanwhile; it was not behind that.
+            let (a, b) = (domain(one).now(), domain(other).now());
+            let a_later = domain(one).now();
+            assert!((a - b).as_ns() < least_ns && (b - a_later).as_ns() < least_ns, "{a} {b}");
+            furthest = furthest.max((a - b).as_ns());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+    let wall = begun.elapsed();
+    println!("0.5 s took {wall:?}; apart by {furthest} ns");
+    assert!(parts.faults.try_recv().is_err());
+}
+
+#[test]
+fn a_host_that_is_held_holds_the_others_and_one_that_dies_is_told_of() {
+    let Some(mut parts) = Parts::start(2, |address| address) else { return };
+    let at = |n: usize| parts.parts[n].domain.now();
+    waits_for("they run", || at(1) > VirtualTime::from_ns(20_000_000));
+    let hold = parts.parts[0].domain.hold();
+    thread::sleep(Duration::from_millis(50));
+    let stands = at(1);
+    assert!((stands - hold.at()).as_ns() < 2_000_000);
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(at(1), stands);
+    drop(hold);
+    waits_for("they run again", || at(1) > stands + VirtualSpan::from_ms(20));
+    assert!(parts.faults.try_recv().is_err());
+    drop(parts.parts.remove(0).emulator);
+    let fault = parts.faults.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!(fault, "host `n0` has not answered for 1000 ms");
+}
+
+#[test]
+fn who_comes_first_in_virtual_time_has_the_first_turn() {
+    let Some(parts) = Parts::start(3, |address| address) else { return };
+    let turns: Vec<_> = parts.parts.iter().map(|part| part.emulator.turns().unwrap()).collect();
+    let order = parking_lot::Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for (host, turns) in turns.iter().enumerate() {
+            let (domain, order) = (&parts.parts[host].domain, &order);
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let hold = domain.hold();
+                    assert!(turns.wait(hold.at()));
+                    order.lock().push((hold.at(), host));
+                    drop(hold);
+                    thread::sleep(Duration::from_micros(500));
+                }
+                // Others are past any time that a clock has, once it runs on.
+            });
+        }
+    });
+    let order = order.into_inner();
+    assert_eq!(order.len(), 150);
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+/// Passes on what goes between two addresses, and breaks all connections again and again.
+fn breaks(to: SocketAddr, ends: &'static AtomicBool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    thread::spawn(move || {
+        let mut sockets: Vec<TcpStream> = Vec::new();
+        let mut begun = Instant::now();
+        while !ends.load(Ordering::Relaxed) {
+            if let Ok((here, _)) = listener.accept() {
+                let there = TcpStream::connect(to).unwrap();
+                for (from, mut to) in [(&here, &there), (&there, &here)]
+                    .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
+                {
+                    from.set_nonblocking(false).unwrap();
+                    let mut from = from;
+                    thread::spawn(move || {
+                        let mut octets = [0; 4096];
+                        while let Ok(count @ 1..) = from.read(&mut octets) {
+                            if to.write_all(&octets[..count]).is_err() {
+                                return;
+                            }
+                        }
+                    });
+                }
+                sockets.extend([here, there]);
+            }
+            if begun.elapsed() > Duration::from_millis(60) {
+                begun = Instant::now();
+                for socket in sockets.drain(..) {
+                    let _ = socket.shutdown(Shutdown::Both);
+                }
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    address
+}
+
+#[test]
+fn nothing_is_lost_or_late_over_connections_that_break() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let Some(parts) = Parts::start(2, |address| breaks(address, &ENDS)) else { return };
+    for round in 0..100 {
+        let span = parts.ping(round % 2, (round + 1) % 2);
+        assert!(span.as_ns() >= 2_500_000, "{span}");
+    }
+    println!("waited for others {}", parts.parts[0].domain.waited_for_hosts());
+    assert!(parts.faults.try_recv().is_err());
+    ENDS.store(true, Ordering::Relaxed);
+}
+
+/// Whoever reaches the port may say anything, also what hosts have said, and connect as often as he likes.
+#[test]
+fn whoever_reaches_the_port_changes_nothing() {
+    let Some(parts) = Parts::start(2, |address| address) else { return };
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for kind in 0..3 {
+            let (is_over, address) = (&is_over, parts.listeners[0]);
+            scope.spawn(move || {
+                let mut kept = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    let Ok(mut socket) = TcpStream::connect(address) else { continue };
+                    let greeting = Greeting { from: 1, to: 0, chance: [7; 16] };
+                    let octets = match kind {
+                        0 => b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+                        1 => [&greeting.encode()[..], &[24, 0, 0, 0], &[9; 24]].concat(),
+                        _ => greeting.encode().to_vec(),
+                    };
+                    let _ = socket.write_all(&octets);
+                    // Some keep their connections.
+                    kept.push(socket);
+                    if kept.len() > 50 || kind == 0 {
+                        kept.clear();
+                    }
+                    thread::sleep(Duration::from_micros(300));
+                }
+            });
+        }
+        for round in 0..100 {
+            let span = parts.ping(round % 2, (round + 1) % 2);
+            assert!(span.as_ns() >= 2_500_000, "{span}");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert!(parts.faults.try_recv().is_err());
+}
