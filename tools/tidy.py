@@ -81,7 +81,7 @@ CRATES = {
     "readiness": ["os", "probe", "report-kit", "iec61850", "terminal"],
     "latency": ["os", "probe", "readiness", "report-kit", "settings", "terminal", "vtime"],
     "testbed": [
-        "domain", "latency", "network", "os", "plant", "random", "readiness", "report-kit",
+        "domain", "hosts", "latency", "network", "os", "plant", "random", "readiness", "report-kit",
         "results", "runtime", "scenario", "settings", "terminal", "vtime",
     ],
 }

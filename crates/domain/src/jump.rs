@@ -247,7 +247,7 @@ impl Domain {
         !self.is_let_go.load(Ordering::SeqCst)
             && self.page.holds() == 0
             && !self.is_at_horizon()
-            && self.page.limit() >= host_now()
+            && self.guard_allows(host_now())
     }
 
     /// Jumps forward to `when`, or to the horizon if that comes first, and wakes those parts of the

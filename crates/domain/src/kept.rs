@@ -18,6 +18,8 @@ pub enum Keeping {
     Agent,
     /// A kernel may be about to send something by its own timers.
     KernelTimers,
+    /// Other hosts have granted no more.
+    Hosts,
     /// Nobody waits for a time: only something from outside can go on.
     NoDeadline,
     /// More threads wait than can say so.
@@ -36,6 +38,7 @@ impl Keeping {
             Self::Stopped => "while a program was stopped by a signal or a debugger",
             Self::Agent => "while the agent worked",
             Self::KernelTimers => "for timers of the kernel",
+            Self::Hosts => "until other hosts had come as far",
             Self::NoDeadline => "while nobody waited for a time",
             Self::Untold => "while more threads waited than can say so",
             Self::Unseen => "while the kernel did not show a thread",

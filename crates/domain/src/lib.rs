@@ -27,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 use os::process;
 use os::realtime::clock_ns;
 use os::wake::Wake;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use vtime::history::DomainPage;
 use vtime::page::{Epoch, SETTLE_NS};
 use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
@@ -101,6 +101,8 @@ pub struct Domain {
     releasing: Mutex<()>,
     /// A factor has become less, and programs that wait do not know yet.
     quickened: AtomicBool,
+    /// With the state, for [`Domain::wait_for_nudge`].
+    nudged: Condvar,
 }
 
 #[derive(Debug)]
@@ -113,6 +115,7 @@ struct State {
     stalls: Stalls,
     limits: Limits,
     waited_for_hosts: HostSpan,
+    nudges: u64,
     /// Up to when the time that the clock stood for stalls has been added up.
     stood_until: HostTime,
 }
@@ -178,6 +181,7 @@ impl Domain {
             stalls: Stalls::default(),
             limits: Limits::NONE,
             waited_for_hosts: HostSpan::ZERO,
+            nudges: 0,
             stood_until: HostTime::ZERO,
         };
         Ok(Arc::new(Self {
@@ -200,6 +204,7 @@ impl Domain {
             lateness: AgentLateness::default(),
             releasing: Mutex::new(()),
             quickened: AtomicBool::new(false),
+            nudged: Condvar::new(),
         }))
     }
 

@@ -6,6 +6,8 @@
 //! raise turns the time since then into a hold. So a grant that comes in time costs nobody anything, and
 //! one that is late costs host time and no virtual time.
 
+use std::time::Duration;
+
 use vtime::{HostSpan, HostTime, VirtualClock, VirtualTime};
 
 use super::{Changed, Domain, host_now, settled_host_now};
@@ -56,11 +58,37 @@ impl Domain {
                 if host_now() <= self.page.limit() && limit >= self.page.limit() {
                     state.limits = raised;
                     self.page.set_limit(limit);
+                    state.nudges += 1;
+                    self.nudged.notify_all();
                     return;
                 }
             }
         }
         self.set_limits(|limits, _| limits.granted = granted);
+        self.nudge();
+    }
+
+    /// Something has changed for whoever waits because the clock may go no further.
+    pub fn nudge(&self) {
+        self.state.lock().nudges += 1;
+        self.nudged.notify_all();
+    }
+
+    /// How often something has changed so.
+    pub fn nudges(&self) -> u64 {
+        self.state.lock().nudges
+    }
+
+    /// Waits until it has changed more often than that, or for so long.
+    pub fn wait_for_nudge(&self, seen: u64, longest: HostSpan) {
+        let longest = Duration::from_nanos(longest.as_ns().max(0).unsigned_abs());
+        let mut state = self.state.lock();
+        self.nudged.wait_while_for(&mut state, |state| state.nudges == seen, longest);
+    }
+
+    /// Whether there are other hosts, without which it may not run on.
+    pub fn has_hosts(&self) -> bool {
+        self.granted() != VirtualTime::MAX
     }
 
     /// Up to which virtual time it may run by what other hosts have granted.
@@ -71,6 +99,11 @@ impl Domain {
     /// Host time for which the clock has stood since other hosts had granted no more.
     pub fn waited_for_hosts(&self) -> HostSpan {
         self.state.lock().waited_for_hosts
+    }
+
+    /// Whether all processors answer, so that the clock may run at this host time.
+    pub(super) fn guard_allows(&self, now: HostTime) -> bool {
+        self.state.lock().limits.guard >= now
     }
 
     /// Raises the limit of the guard from where it stands; while it lies behind the host, some processor is
@@ -129,7 +162,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use vtime::{Tdf, VirtualSpan};
 

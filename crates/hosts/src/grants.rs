@@ -118,12 +118,19 @@ impl Grants {
         self.idle_until = Some(when);
     }
 
-    /// Somebody may do something at once, although nothing was to happen: a promise that was made stays, and
-    /// this is how long it lasts. What is sent before that is to be stamped with that time.
-    pub fn is_awake(&mut self) -> VirtualTime {
+    /// Until when nobody here does anything, if that was said and nobody has woken since.
+    pub const fn idle_until(&self) -> Option<VirtualTime> {
+        self.idle_until
+    }
+
+    /// Somebody does something at `now`. If nothing was to happen then, a promise that was made stays: what is
+    /// sent is to be stamped with the time that is the answer.
+    pub fn is_awake(&mut self, now: VirtualTime) -> VirtualTime {
+        if self.idle_until.is_some() && now < self.told() {
+            self.done = self.done.max(self.told());
+        }
         self.idle_until = None;
-        self.done = self.done.max(self.told());
-        self.done
+        self.done.max(now)
     }
 
     /// A frame leaves for another host, where it arrives at `arrival`.

@@ -350,7 +350,10 @@ fn who_wakes_unexpectedly_keeps_its_promise() {
     second.is_idle_until(us(500));
     // What comes back of what it does itself is nearer: nothing of it was said yet.
     assert_eq!(second.horizon(), us(105) - VirtualSpan::from_ns(1));
-    assert_eq!(first.is_awake(), us(100));
+    assert_eq!(first.is_awake(us(3)), us(100));
+    assert_eq!((first.next(), first.idle_until()), (us(100), None));
+    assert_eq!(second.is_awake(us(4)), us(4), "nobody was promised anything");
+    second.is_idle_until(us(500));
     first.sent(1, us(100) + way);
     second.advanced(second.horizon());
     second.received(0, us(105)).unwrap();

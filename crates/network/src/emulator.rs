@@ -25,7 +25,7 @@ use std::thread::{self, JoinHandle};
 use vtime::{HostTime, VirtualSpan, VirtualTime, Wakes};
 
 use super::Frame;
-use super::border::{Border, Entering, Hosts, Turns};
+use super::border::{Border, Entering, Hosts, Idle, Turns};
 use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::outlook::{Board, Device, Outlook};
@@ -49,6 +49,7 @@ const FRAME_OCTETS_MAX: usize = 65_536 + 18;
 pub struct Emulator {
     board: Arc<Board>,
     turns: Option<Arc<Turns>>,
+    idle: Option<Arc<Idle>>,
     /// Closing it stops the thread.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<NetworkStats>>,
@@ -82,15 +83,16 @@ pub fn start(
     }
     let board = Arc::clone(&round.board);
     let turns = round.hosts.as_ref().map(Hosts::turns);
+    let idle = round.hosts.as_ref().map(Hosts::idle);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
-    Ok(Emulator { board, turns, stop: Some(stop), thread: Some(thread) })
+    Ok(Emulator { board, turns, idle, stop: Some(stop), thread: Some(thread) })
 }
 
 impl Emulator {
     /// What the network waits for, to be read from any thread.
     #[must_use]
     pub fn outlook(&self) -> Outlook {
-        Outlook::new(Arc::clone(&self.board))
+        Outlook::new(Arc::clone(&self.board), self.idle.clone())
     }
 
     /// Whose turn it is at what all hosts share; `None` where there is one host.
@@ -220,13 +222,13 @@ impl Round {
             };
             // Forgotten before the clock is read below, so that no change is missed.
             self.watch.clear();
-            self.enter();
+            let has_entered = self.enter();
             for station in ready.stations {
                 self.take_from(station);
             }
             self.deliver();
             self.record_attackers();
-            self.settle();
+            self.settle(has_entered);
             if let Some(recorder) = &mut self.recorder {
                 recorder.write_due(host_now());
             }
@@ -237,27 +239,39 @@ impl Round {
         self.finish()
     }
 
-    /// Takes what has come from other hosts.
-    fn enter(&mut self) {
-        let Some(hosts) = &mut self.hosts else { return };
-        for Entering { from, direction, arrival, frame } in hosts.take(host_now()) {
+    /// Takes what has come from other hosts. Returns whether there was a frame among it.
+    fn enter(&mut self) -> bool {
+        let Some(hosts) = &mut self.hosts else { return false };
+        hosts.take_idle(self.board.waited());
+        let entering = hosts.take(host_now());
+        let has_entered = !entering.is_empty();
+        for Entering { from, direction, arrival, frame } in entering {
             if self.fabric.enter(from, direction, arrival, frame).is_err() {
                 hosts.fail(from, "has sent a frame that cannot come from there");
             }
         }
+        has_entered
     }
 
     /// Lets frames leave for other hosts, tells these what is done here, and the clock how far it may run.
-    fn settle(&mut self) {
-        let (now, next_at) = (self.domain.now(), self.next_at());
+    fn settle(&mut self, has_entered: bool) {
+        if self.hosts.is_none() {
+            return;
+        }
+        // Also while the clock is held: what is due by then goes on, and only nodes get nothing. Else one host that is
+        // held could wait for another one that is.
+        let now = self.domain.now();
+        self.send_what_leaves(now);
+        self.outbox.extend(self.fabric.poll(now));
         let Some(hosts) = &mut self.hosts else { return };
         for departure in self.fabric.take_departures() {
             hosts.depart(departure);
         }
-        // What is due and was not done yet will leave with its own time.
-        let done = next_at.map_or(now, |next_at| next_at.min(now));
-        let horizon = hosts.settle(done, host_now());
+        let horizon = hosts.settle(now, host_now());
         self.domain.let_run_until(horizon);
+        if has_entered {
+            self.domain.nudge();
+        }
     }
 
     fn take_from(&mut self, station: usize) {
@@ -289,7 +303,11 @@ impl Round {
     fn send(&mut self, station: usize, frame: Frame) {
         let now = self.domain.now();
         self.send_what_leaves(now);
-        let leaves = self.look_at(station).map_or(now, |wakes| wakes.leaves(now));
+        let promised = self.hosts.as_mut().map_or(now, |hosts| hosts.is_awake(now));
+        if promised > now {
+            self.count(station, |stats| stats.put_off += 1);
+        }
+        let leaves = self.look_at(station).map_or(now, |wakes| wakes.leaves(now)).max(promised);
         if leaves > now {
             self.sent += 1;
             self.leaving.insert((leaves, self.sent), (station, frame));

@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{poll_until, readable};
 use vtime::{HostSpan, HostTime, VirtualTime};
 
+use super::border::Idle;
 use super::owed::{Owing, Reason};
 use super::stats::RanFor;
 
@@ -35,6 +36,8 @@ use super::stats::RanFor;
 #[derive(Clone, Debug)]
 pub struct Outlook {
     board: Arc<Board>,
+    /// Where there are other hosts.
+    idle: Option<Arc<Idle>>,
 }
 
 /// What a quiet network waits for.
@@ -74,8 +77,23 @@ const NO_EVENT: VirtualTime = VirtualTime::MAX;
 const NOT_OWED: HostTime = HostTime::from_ns(i64::MIN);
 
 impl Outlook {
-    pub(super) fn new(board: Arc<Board>) -> Self {
-        Self { board }
+    pub(super) fn new(board: Arc<Board>, idle: Option<Arc<Idle>>) -> Self {
+        Self { board, idle }
+    }
+
+    /// Tells other hosts that in this round all slept, and nobody does anything before that time. If the network
+    /// has done anything since, or knows it already, nothing happens.
+    pub fn is_idle_until(&self, round: u64, when: VirtualTime) {
+        if let Some(idle) = &self.idle {
+            idle.tell(round, when);
+        }
+    }
+
+    /// The clock has jumped, which other hosts may have to know.
+    pub fn jumped(&self, now: VirtualTime) {
+        if let Some(idle) = &self.idle {
+            idle.jumped(now);
+        }
     }
 
     /// What the network waits for at virtual time `now` and host time `host`; `None` while it works
@@ -154,6 +172,11 @@ impl Board {
         self.round.store(round.wrapping_add(1), Ordering::Release);
     }
 
+    /// The round of the wait that is over, while the network's thread works.
+    pub(super) fn waited(&self) -> u64 {
+        self.round.load(Ordering::Relaxed).wrapping_sub(1)
+    }
+
     /// The network's thread has waited, and is going to read devices and to publish.
     pub(super) fn end_wait(&self) {
         let round = self.round.load(Ordering::Relaxed);
@@ -210,7 +233,7 @@ mod tests {
 
     fn board() -> (Arc<Board>, Outlook) {
         let board = Arc::new(Board::new(Vec::new(), vec!["alice".into(), "bob".into()]));
-        (Arc::clone(&board), Outlook::new(board))
+        (Arc::clone(&board), Outlook::new(board, None))
     }
 
     fn look(outlook: &Outlook) -> Option<Quiet> {
@@ -270,7 +293,7 @@ mod tests {
             Arc::new(Device::new(File::from(std::os::fd::OwnedFd::from(socket))))
         });
         let board = Arc::new(Board::new(devices.to_vec(), Vec::new()));
-        let outlook = Outlook::new(Arc::clone(&board));
+        let outlook = Outlook::new(Arc::clone(&board), None);
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {

@@ -7,12 +7,13 @@
 //! As the network is a tree, the shortest link between hosts is then as long as it can be.
 
 use hosts::Distances;
+use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
 use super::plan::{Place, Plan};
 
 /// Where all places of a plan are.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Placement {
     hosts: usize,
     stations: Vec<usize>,

@@ -90,6 +90,11 @@ impl DirectionStats {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what is skipped so")]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Frames that one switch has handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SwitchStats {
@@ -124,6 +129,10 @@ pub struct InterfaceStats {
     /// stopped, and that the network needed no second copy of. They were not passed on.
     #[serde(default)]
     pub withheld_repeats: u64,
+    /// Frames that a node sent though nothing was to happen there, as other hosts had been told: they left when
+    /// something was to happen.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub put_off: u64,
     /// Frames that the node sent and its kernel dropped, because the network did not read them
     /// in time: a fault of the testbed, not of the network.
     pub dropped_unread: u64,

@@ -52,6 +52,7 @@ fn what(example: &Value) -> &'static str {
                 assert_eq!(setup.version, VERSION);
                 "order prepare"
             }
+            Order::Meet { .. } => "order meet",
             Order::Begin => "order begin",
             Order::Answer { outcome: PlantAnswer::Values(_), .. } => "order answer values",
             Order::Answer { outcome: PlantAnswer::Error(_), .. } => "order answer error",
@@ -62,6 +63,7 @@ fn what(example: &Value) -> &'static str {
     if example.get("report").is_some() {
         return match read(example) {
             Report::Prepared { .. } => "report prepared",
+            Report::Met => "report met",
             Report::Failed { .. } => "report failed",
             Report::Ask { .. } => "report ask",
             Report::Started { .. } => "report started",
@@ -104,12 +106,14 @@ fn every_message_is_described_as_it_is() {
         "reply error",
         "reply warning",
         "order prepare",
+        "order meet",
         "order begin",
         "order answer values",
         "order answer error",
         "order status",
         "order end",
         "report prepared",
+        "report met",
         "report failed",
         "report ask",
         "output",

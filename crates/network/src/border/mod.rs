@@ -8,6 +8,7 @@
 //! has sent a record that only the other host can have written it changes nothing, and a few of these at a time are borne for some seconds.
 
 mod connection;
+mod idle;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -31,6 +32,7 @@ use super::fabric::Departure;
 use super::placement::Placement;
 use super::plan::Plan;
 use connection::{Connection, Heard};
+pub(super) use idle::Idle;
 pub use turns::Turns;
 
 /// From one sign of life to the next, where nothing else is said.
@@ -54,6 +56,8 @@ pub struct Border {
     pub peers: Vec<Peer>,
     /// How long a host may be silent before it is lost.
     pub silence_longest: HostSpan,
+    /// Told, once, when each other host was there.
+    pub met: Sender<()>,
     /// Told, once, of a host that does not do as it should or is lost: no result is right any more.
     pub faults: Sender<String>,
 }
@@ -84,7 +88,10 @@ pub(super) struct Hosts {
     links: Vec<PeerLink>,
     unproven: Vec<Connection>,
     turns: Arc<Turns>,
+    idle: Arc<Idle>,
     silence_longest: HostSpan,
+    /// `None` once it was told.
+    met: Option<Sender<()>>,
     /// `None` once a fault was told.
     faults: Option<Sender<String>>,
 }
@@ -118,7 +125,9 @@ impl Hosts {
             links: border.peers.into_iter().map(link).collect(),
             unproven: Vec::new(),
             turns: Arc::new(Turns::new()?),
+            idle: Arc::new(Idle::new()?),
             silence_longest: border.silence_longest,
+            met: Some(border.met),
             faults: Some(border.faults),
         })
     }
@@ -128,12 +137,30 @@ impl Hosts {
         Arc::clone(&self.turns)
     }
 
+    /// Where it is told that all sleep.
+    pub(super) fn idle(&self) -> Arc<Idle> {
+        Arc::clone(&self.idle)
+    }
+
+    /// Takes what was found out while the network's thread waited, in that round.
+    pub(super) fn take_idle(&mut self, round: u64) {
+        if let Some(when) = self.idle.take(round) {
+            self.grants.is_idle_until(when);
+        }
+    }
+
+    /// Somebody here sends at `now`. The answer is when that leaves, by what others were told.
+    pub(super) fn is_awake(&mut self, now: VirtualTime) -> VirtualTime {
+        self.grants.is_awake(now)
+    }
+
     /// What is to be waited for: descriptors, and whether to write to them.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
         let proven = self.links.iter().filter_map(|link| link.connection.as_ref());
         let connections = proven.chain(&self.unproven);
         let all = connections.map(|one| (one.descriptor(), one.has_unsent()));
-        all.chain([(self.listener.as_fd(), false), (self.turns.descriptor(), false)])
+        let own = [self.listener.as_fd(), self.turns.descriptor(), self.idle.descriptor()];
+        all.chain(own.map(|fd| (fd, false)))
     }
 
     /// Takes what has come. Returns the frames among it.
@@ -164,6 +191,14 @@ impl Hosts {
             }
         }
         self.look_for_silence(now);
+        let is_there =
+            |(host, link): (usize, &PeerLink)| host == self.me || link.connection.is_some();
+        if self.links.iter().enumerate().all(is_there)
+            && let Some(met) = self.met.take()
+        {
+            // Whoever has waited for it may have given up.
+            let _ = met.send(());
+        }
         entering
     }
 
@@ -183,6 +218,7 @@ impl Hosts {
             self.report(report);
         }
         self.turns.give(|when| self.grants.others_are_past(when));
+        self.idle.publish(self.grants.idle_until(), self.grants.says_at());
         for link in &mut self.links {
             link.flush(now);
         }

@@ -56,7 +56,7 @@ impl Parts {
                 })
                 .collect()
         };
-        let (sender, faults) = channel();
+        let ((sender, faults), (met, all_met)) = (channel(), channel());
         let mut parts = Vec::new();
         for (me, listener) in listeners.into_iter().enumerate() {
             let start = Start { held: true, ..Start::default() };
@@ -74,6 +74,7 @@ impl Parts {
                 listener,
                 peers: peers(me),
                 silence_longest: HostSpan::from_ms(1000),
+                met: met.clone(),
                 faults: sender.clone(),
             };
             let taps = BTreeMap::from([(name(me), tap)]);
@@ -81,6 +82,10 @@ impl Parts {
             let emulator =
                 emulator::start(&plan, taps, Arc::clone(&domain), zero, None, &nodes, Some(border));
             parts.push(Part { domain, emulator: emulator.unwrap(), socket });
+        }
+        for part in &parts {
+            assert!(hosts == 1 || all_met.recv_timeout(Duration::from_secs(20)).is_ok());
+            assert_eq!(part.domain.now(), VirtualTime::ZERO);
         }
         for part in &parts {
             part.domain.release_hold();

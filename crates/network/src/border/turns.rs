@@ -64,8 +64,8 @@ impl Turns {
         }
     }
 
-    /// Nobody gets a turn any more.
-    pub(crate) fn end(&self) {
+    /// Nobody gets a turn any more: who waits goes on without it.
+    pub fn end(&self) {
         let mut waiting = self.waiting.lock();
         waiting.is_over = true;
         waiting.who.clear();

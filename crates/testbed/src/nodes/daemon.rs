@@ -5,10 +5,12 @@
 //! and namespaces are held by descriptors of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,8 +31,9 @@ use super::wakes;
 use super::watch::{self, Watch};
 use crate::devices::{self, Randomness, Server};
 use domain::{Domain, Guard, NodeTime, Pace, Start};
+use hosts::seal::PairSecret;
+use network::border::{Border, Peer};
 use network::emulator::{self, Emulator};
-use network::plan::Plan;
 use os::fds;
 use os::signals;
 use runtime::agent::control::Control;
@@ -42,6 +45,8 @@ use runtime::launch::{Follower, Jumper, Outlook};
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long hosts may take to connect to each other, once all of them wait for that.
+const MEET_LONGEST: Duration = Duration::from_secs(10);
 /// How long the last output of programs may take to be reported after all of them have ended.
 const OUTPUT_LONGEST: Duration = Duration::from_secs(1);
 
@@ -66,6 +71,13 @@ pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
     };
     for order in orders {
         match order {
+            orders::Order::Meet { addresses } => match agent.meet(&addresses) {
+                Ok(()) => owner.report(&Report::Met),
+                Err(error) => {
+                    owner.report(&Report::Failed { reason: format!("{error:#}") });
+                    return 1;
+                }
+            },
             orders::Order::Begin => {
                 if let Err(error) = agent.begin() {
                     owner.report(&Report::Failed { reason: format!("{error:#}") });
@@ -98,6 +110,8 @@ struct Agent {
     points: Arc<Points>,
     nodes: BTreeMap<String, NodeHandle>,
     network: Option<Emulator>,
+    /// Where other hosts connect to, until they do.
+    listener: Option<TcpListener>,
     files: Vec<(String, Server)>,
     random: Vec<Randomness>,
     programs: Arc<Programs>,
@@ -184,6 +198,7 @@ impl Agent {
             freezer,
             nodes: BTreeMap::new(),
             network: None,
+            listener: None,
             files: Vec::new(),
             random: Vec::new(),
             programs: Arc::default(),
@@ -211,12 +226,14 @@ impl Agent {
         fds::raise_limit();
         agent.serve_files()?;
         agent.serve_randomness()?;
-        if !plan.links.is_empty() {
-            agent.start_network(&plan, zero)?;
+        let address = agent.listen()?;
+        // With other hosts once they have been met.
+        if !plan.links.is_empty() && address.is_none() {
+            agent.start_network(None)?;
         }
         agent.start_guard()?;
         let realtime_zero_ns = agent.domain.realtime_ns(zero);
-        owner.report(&Report::Prepared { name, realtime_zero_ns });
+        owner.report(&Report::Prepared { name, realtime_zero_ns, address });
         Ok(agent)
     }
 
@@ -268,15 +285,74 @@ impl Agent {
         Ok(())
     }
 
-    fn start_network(&mut self, plan: &Plan, zero: VirtualTime) -> anyhow::Result<()> {
+    /// Waits for other hosts, if there are some. Returns where.
+    fn listen(&mut self) -> anyhow::Result<Option<SocketAddr>> {
+        let Some(hosts) = &self.setup.hosts else { return Ok(None) };
+        let listener = TcpListener::bind(hosts.listen)
+            .with_context(|| format!("cannot wait for other hosts at {}", hosts.listen))?;
+        let address = listener.local_addr()?;
+        self.listener = Some(listener);
+        // Until they grant something.
+        self.domain.let_run_until(VirtualTime::ZERO);
+        Ok(Some(address))
+    }
+
+    /// Starts the network, and waits until all other hosts are there.
+    fn meet(&mut self, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+        let (hosts, listener) = (self.setup.hosts.as_ref(), self.listener.take());
+        let (hosts, listener) = hosts.zip(listener).context("there are no other hosts")?;
+        let count = hosts.placement.hosts();
+        ensure!(
+            [addresses.len(), hosts.names.len(), hosts.secrets.len()] == [count; 3]
+                && hosts.me < count,
+            "the runner names another number of hosts than it has placed parts on"
+        );
+        let peers = (0..count).map(|host| Peer {
+            name: hosts.names[host].clone(),
+            address: addresses[host],
+            secret: PairSecret(hosts.secrets[host]),
+        });
+        let ((met, all_met), (faults, told)) = (mpsc::channel(), mpsc::channel::<String>());
+        let border = Border {
+            me: hosts.me,
+            placement: hosts.placement.clone(),
+            listener,
+            peers: peers.collect(),
+            silence_longest: HostSpan::from_ns(hosts.silence_longest_ns),
+            met,
+            faults,
+        };
+        self.start_network(Some(border))?;
+        let (owner, programs) = (Arc::clone(&self.owner), Arc::clone(&self.programs));
+        thread::Builder::new().name("faults".into()).spawn(move || {
+            if let Ok(reason) = told.recv()
+                && !programs.stopping.load(Ordering::Relaxed)
+            {
+                owner.report(&Report::Failed { reason });
+            }
+        })?;
+        ensure!(
+            all_met.recv_timeout(MEET_LONGEST).is_ok(),
+            "not all hosts were connected within {MEET_LONGEST:?}: see that they reach each other at the addresses \
+             {addresses:?}"
+        );
+        Ok(())
+    }
+
+    fn start_network(&mut self, border: Option<Border>) -> anyhow::Result<()> {
         let taps = self
             .nodes
             .iter_mut()
             .filter_map(|(name, node)| Some((name.clone(), node.tap.take()?)))
             .collect();
         let (domain, captures) = (Arc::clone(&self.domain), self.setup.captures.as_deref());
-        let started = emulator::start(plan, taps, domain, zero, captures, &self.times, None);
-        self.network = Some(started.context("cannot start the network")?);
+        let (plan, zero) = (&self.setup.network, VirtualTime::ZERO + self.setup.settle);
+        let started = emulator::start(plan, taps, domain, zero, captures, &self.times, border);
+        let network = started.context("cannot start the network")?;
+        if let Some(turns) = network.turns() {
+            self.points.take_turns(turns);
+        }
+        self.network = Some(network);
         Ok(())
     }
 

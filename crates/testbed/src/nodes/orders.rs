@@ -4,12 +4,14 @@
 //! all the negotiation there is. `docs/internals/agent-protocol.md` describes the order of events.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
 use domain::{Freeze, KernelTimers, Pace, Stalls, span_ns};
+use network::placement::Placement;
 use network::plan::Plan;
 use network::stats::NetworkStats;
 use plant::name::PointName;
@@ -26,6 +28,9 @@ pub enum Order {
     /// Make everything, with the clock held at virtual zero. Answered by [`Report::Prepared`] or
     /// [`Report::Failed`].
     Prepare(Box<Setup>),
+    /// Connect to the other hosts, by number. Only where there are some, once all have prepared; answered by
+    /// [`Report::Met`] or [`Report::Failed`].
+    Meet { addresses: Vec<SocketAddr> },
     /// Start the programs and let the clock run.
     Begin,
     /// The answer to a [`Report::Ask`].
@@ -84,6 +89,25 @@ pub struct Setup {
     pub network: Plan,
     /// Folder for captures, if frames are kept.
     pub captures: Option<PathBuf>,
+    /// The other hosts of the run, if there are any. `nodes` are those of this one, `network` is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
+}
+
+/// One of several hosts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hosts {
+    /// The number of this one.
+    pub me: usize,
+    /// By number, as in the scenario.
+    pub names: Vec<String>,
+    pub placement: Placement,
+    /// Where to wait for hosts with higher numbers; with port 0, at any.
+    pub listen: SocketAddr,
+    /// By host, what this one and that one know and nobody else; its own is used for nothing.
+    pub secrets: Vec<[u8; 32]>,
+    /// For how long a host may say nothing before it is lost, in nanoseconds.
+    pub silence_longest_ns: i64,
 }
 
 /// From the agent to the runner. Times are virtual, in nanoseconds since the domain began.
@@ -96,7 +120,12 @@ pub enum Report {
         name: String,
         /// Time of day at scenario time zero, ns since 1970.
         realtime_zero_ns: i64,
+        /// Where it waits for hosts with higher numbers, if there are other hosts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<SocketAddr>,
     },
+    /// All other hosts are there.
+    Met,
     /// Something could not be made; nothing is left of the rest.
     Failed {
         /// The error as users read it.

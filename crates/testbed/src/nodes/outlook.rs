@@ -1,7 +1,7 @@
 //! What the network knows of events that no thread waits for, for a clock that jumps.
 
 use parking_lot::Mutex;
-use vtime::HostSpan;
+use vtime::{HostSpan, VirtualTime};
 
 use std::sync::Arc;
 
@@ -34,5 +34,13 @@ impl Outlook for Network {
         if let Some(owing) = *self.owing.lock() {
             self.network.note_ran_for(owing, span);
         }
+    }
+
+    fn is_idle_until(&self, waits: &Waits, when: VirtualTime) {
+        self.network.is_idle_until(waits.round, when);
+    }
+
+    fn jumped(&self, now: VirtualTime) {
+        self.network.jumped(now);
     }
 }

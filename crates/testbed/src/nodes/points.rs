@@ -1,8 +1,8 @@
 //! The plant as an agent reaches it: it asks the runner, and the program waits meanwhile.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use super::orders::{PlantAnswer, Report};
 use super::owner::Owner;
 use crate::devices::PointStore;
 use domain::Domain;
+use network::border::Turns;
 use network::stats::LatenessCounter;
 use plant::name::PointName;
 use results::record::ReadAccount;
@@ -20,6 +21,8 @@ use results::record::ReadAccount;
 pub(super) struct Points {
     owner: Arc<Owner>,
     domain: Arc<Domain>,
+    /// Where other hosts have the same plant.
+    turns: OnceLock<Arc<Turns>>,
     state: Mutex<State>,
 }
 
@@ -34,7 +37,12 @@ struct State {
 
 impl Points {
     pub(super) fn new(owner: Arc<Owner>, domain: Arc<Domain>) -> Arc<Self> {
-        Arc::new(Self { owner, domain, state: Mutex::default() })
+        Arc::new(Self { owner, domain, turns: OnceLock::new(), state: Mutex::default() })
+    }
+
+    /// From now on accesses of several hosts come one after the other, in virtual time.
+    pub(super) fn take_turns(&self, turns: Arc<Turns>) {
+        let _ = self.turns.set(turns);
     }
 
     pub(super) fn answer(&self, ask: u64, outcome: PlantAnswer) {
@@ -49,6 +57,7 @@ impl Points {
         let mut state = self.state.lock();
         state.closed = true;
         state.waiting.clear();
+        self.turns.get().into_iter().for_each(|turns| turns.end());
     }
 
     /// Wall time that accesses took so far; `None` if there were none.
@@ -71,6 +80,9 @@ impl Points {
         const OVER: &str = "the run is over";
         let _work = self.domain.works().begin();
         let begun = Instant::now();
+        if self.turns.get().is_some_and(|turns| !turns.wait(at)) {
+            return Err(OVER.to_owned());
+        }
         let (sender, receiver) = channel();
         let ask = {
             let mut state = self.state.lock();

@@ -8,6 +8,7 @@ mod disturbed;
 mod dry;
 mod harness;
 mod hostile;
+mod hosts;
 mod mistakes;
 mod nodes;
 mod order;

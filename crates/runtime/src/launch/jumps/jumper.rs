@@ -122,6 +122,7 @@ impl Shared {
         let mut seen = host_now();
         let mut woke = seen;
         while !self.is_over.load(Ordering::Relaxed) {
+            let nudges = self.domain.nudges();
             let turn = self.turn(&mut threads);
             let now = self.domain.now();
             if let Turn::Kept(Keeping::KernelTimers) = turn {
@@ -163,6 +164,13 @@ impl Shared {
                 }
             };
             pause = if instant.has_overrun() { pause.min(LOOK_RUNNING) } else { pause };
+            // What other hosts do changes that, and the network says so.
+            if let Turn::Kept(Keeping::Hosts | Keeping::NoDeadline) = turn
+                && self.domain.has_hosts()
+            {
+                self.domain.wait_for_nudge(nudges, LOOK_MAX);
+                continue;
+            }
             if host_now() - woke < AT_ONCE {
                 thread::yield_now();
             } else {
@@ -207,7 +215,8 @@ impl Shared {
             {
                 true
             }
-            Turn::Jumped | Turn::Woke | Turn::Kept(Keeping::NoDeadline) => false,
+            Turn::Jumped | Turn::Woke => false,
+            Turn::Kept(Keeping::NoDeadline | Keeping::Hosts) => false,
             Turn::Kept(Keeping::Program | Keeping::Agent) if instant.has_overrun() => true,
             Turn::Kept(Keeping::Agent) => false,
             Turn::Kept(Keeping::Program) => {
@@ -247,6 +256,13 @@ impl Shared {
     fn are_owed(&self, threads: &mut Threads) -> bool {
         let mut waits = self.outlooks.iter().map(|outlook| outlook.look());
         waits.any(|waits| waits.is_none_or(|waits| waits.for_kernels)) || threads.are_owed()
+    }
+
+    /// Lets other hosts know that all have slept as they were seen, and until when.
+    fn tell_idle(&self, seen: &[Waits], when: VirtualTime) {
+        for (outlook, waits) in self.outlooks.iter().zip(seen) {
+            outlook.is_idle_until(waits, when);
+        }
     }
 
     /// What each part waits for; `None` if one has something to do.
@@ -291,12 +307,19 @@ impl Shared {
                 Turn::Woke
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
-            Next::None => Turn::Kept(Keeping::NoDeadline),
+            Next::None => {
+                self.tell_idle(&outlooks, VirtualTime::MAX);
+                Turn::Kept(Keeping::NoDeadline)
+            }
             Next::At(_) if owed && self.kernel_timers == KernelTimers::Wait => {
                 Turn::Kept(Keeping::KernelTimers)
             }
             Next::At(when) if when - now < WORTH && domain.pace() == Pace::Skip => {
                 Turn::Kept(Keeping::Program)
+            }
+            Next::At(when) if when > domain.granted() => {
+                self.tell_idle(&outlooks, when);
+                Turn::Kept(Keeping::Hosts)
             }
             Next::At(when) => match domain.jump(when) {
                 None => Turn::Still,
@@ -307,6 +330,7 @@ impl Shared {
                     // Where the clock stands, what the agent does at this moment comes before what programs do,
                     // as timers of a kernel that were set before the waits: these are overdue when it is done.
                     let now = domain.now();
+                    self.outlooks.iter().for_each(|outlook| outlook.jumped(now));
                     // Whom the jump wakes is noted.
                     threads.agent_is_told(domain.next_due_after(now));
                     if domain.pace() == Pace::Skip || due.is_none_or(|due| due > now) {
@@ -346,6 +370,7 @@ const fn may_wake_without_a_note(why: Keeping) -> bool {
         Keeping::Program | Keeping::Agent => false,
         Keeping::KernelTimers
         | Keeping::NoDeadline
+        | Keeping::Hosts
         | Keeping::Stopped
         | Keeping::Untold
         | Keeping::Unseen

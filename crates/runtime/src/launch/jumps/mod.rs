@@ -33,7 +33,7 @@ mod segments;
 mod threads;
 
 pub use jumper::Jumper;
-use vtime::HostSpan;
+use vtime::{HostSpan, VirtualTime};
 
 /// What a part of the agent that has nothing to do waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,4 +52,11 @@ pub trait Outlook: Send + Sync {
 
     /// So much host time passed for timers of a kernel alone since the last look.
     fn ran_for_kernels(&self, span: HostSpan);
+
+    /// When it waited as in `waits`, all slept, and nobody does anything before that time, to which the clock may not
+    /// jump yet: other hosts have granted no more.
+    fn is_idle_until(&self, waits: &Waits, when: VirtualTime);
+
+    /// The clock has jumped to there.
+    fn jumped(&self, now: VirtualTime);
 }

@@ -262,6 +262,7 @@ impl<'s> Session<'s> {
             captures: scenario.captures.then(|| {
                 absolute(self.folder.capture_path("x").parent().expect("a folder of them"))
             }),
+            hosts: None,
         }
     }
 
@@ -277,7 +278,7 @@ impl<'s> Session<'s> {
         let until = Instant::now() + PREPARE_LONGEST;
         loop {
             match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(RunEvent::Report(Report::Prepared { name, realtime_zero_ns })) => {
+                Ok(RunEvent::Report(Report::Prepared { name, realtime_zero_ns, .. })) => {
                     let folder = self.folder.path().display();
                     self.log.line(None, &format!("the domain is `{name}`"));
                     progress_line(&format!("run folder {folder}, time domain {name}"));

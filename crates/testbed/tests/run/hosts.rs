@@ -1,0 +1,418 @@
+//! Agents that share one virtual time, each with nodes of its own: what programs see, beside one agent with all nodes.
+//!
+//! This is the runner here: it places nodes on agents, and makes them meet.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use domain::{Freeze, KernelTimers, Pace};
+use network::placement::Placement;
+use network::plan::{Host, Link, Loss, Place, Plan};
+use os::fds;
+use runtime::agent::protocol::VERSION;
+use scenario::model::{Compute, Node, OnExit, Order as OfNodes, PointFile, Program};
+use testbed::nodes::orders::{FinalReport, Hosts, Order, Output, PlantAnswer, Report, Setup};
+use vtime::VirtualSpan;
+
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// A run to be spread over agents: its nodes, the delay of the link of each to the one switch, and its length.
+struct Case {
+    nodes: Vec<(Node, VirtualSpan)>,
+    pace: Pace,
+    duration: VirtualSpan,
+}
+
+/// A program in Python on a node of its own, which is called as the program.
+fn python(
+    number: u8,
+    name: &str,
+    script: &str,
+    points: &[&str],
+    delay_us: i64,
+) -> (Node, VirtualSpan) {
+    let program = Program {
+        name: name.to_owned(),
+        command: vec![interpreter(), "-c".to_owned(), script.to_owned()],
+        environment: BTreeMap::new(),
+        on_exit: OnExit::Ignore,
+    };
+    let file = |point: &&str| PointFile {
+        point: plant::name::PointName((*point).to_owned()),
+        writable: false,
+        latency: VirtualSpan::ZERO,
+    };
+    let node = Node {
+        name: name.to_owned(),
+        address: Some((Ipv4Addr::new(10, 0, 0, number), 24)),
+        files: points.iter().map(file).collect(),
+        compute: Compute::default(),
+        programs: vec![program],
+    };
+    (node, VirtualSpan::from_ns(delay_us * 1000))
+}
+
+/// Python, as the runner finds it.
+fn interpreter() -> String {
+    let path = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("python3"));
+    let found = found.into_iter().find(|file| file.is_file()).expect("python3 is in PATH");
+    found.to_str().unwrap().to_owned()
+}
+
+enum Event {
+    Report(Box<Report>),
+    Output(Output),
+    Gone,
+}
+
+struct Agent {
+    process: Child,
+    socket: UnixStream,
+}
+
+impl Agent {
+    fn start(number: usize, sockets: &std::path::Path, events: &Sender<(usize, Event)>) -> Self {
+        let (socket, theirs) = UnixStream::pair().unwrap();
+        let (written, writer) = std::io::pipe().unwrap();
+        let ends = [theirs.as_raw_fd(), writer.as_raw_fd()].map(|fd| fd.to_string());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+        command.args(["agent", "--owner", &ends[0], "--outputs", &ends[1]]);
+        command.env(os::sockets::VARIABLE, sockets);
+        fds::inherit(&mut command, theirs.as_fd());
+        fds::inherit(&mut command, writer.as_fd());
+        let process = command.spawn().unwrap();
+        drop((theirs, writer));
+        let (reports, outputs) = (events.clone(), events.clone());
+        let reader = socket.try_clone().unwrap();
+        thread::spawn(move || {
+            for line in BufReader::new(reader).lines().map_while(Result::ok) {
+                let report = serde_json::from_str(&line).unwrap();
+                let _ = reports.send((number, Event::Report(Box::new(report))));
+            }
+            let _ = reports.send((number, Event::Gone));
+        });
+        thread::spawn(move || {
+            for line in BufReader::new(written).lines().map_while(Result::ok) {
+                let output = serde_json::from_str(&line).unwrap();
+                let _ = outputs.send((number, Event::Output(output)));
+            }
+        });
+        Self { process, socket }
+    }
+
+    fn order(&mut self, order: &Order) {
+        let line = serde_json::to_string(order).unwrap() + "\n";
+        self.socket.write_all(line.as_bytes()).unwrap();
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        let until = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < until && matches!(self.process.try_wait(), Ok(None)) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What came of it: the lines of each program with their times, the questions to the plant in order, and what agents
+/// reported last.
+struct Came {
+    lines: BTreeMap<String, Vec<(i64, String)>>,
+    asked: Vec<(i64, String)>,
+    warnings: Vec<String>,
+    last: BTreeMap<usize, FinalReport>,
+    wall: Duration,
+}
+
+impl Came {
+    /// The numbers that a program has printed, one a line.
+    fn numbers(&self, program: &str) -> Vec<i64> {
+        self.lines[program].iter().map(|(_, line)| line.trim().parse().unwrap()).collect()
+    }
+}
+
+impl Case {
+    fn plan(&self) -> Plan {
+        let nodes = self
+            .nodes
+            .iter()
+            .map(|(node, _)| Host { name: node.name.clone(), address: node.address });
+        let links = self.nodes.iter().map(|(node, delay)| Link {
+            from: node.name.clone(),
+            to: "s".to_owned(),
+            delay: *delay,
+            rate_bps: None,
+            queue: 1000,
+            loss: Loss::default(),
+        });
+        let (nodes, links): (Vec<_>, Vec<_>) = (nodes.collect(), links.collect());
+        Plan::of(&nodes, &["s".to_owned()], &[], &links, &[]).unwrap()
+    }
+
+    fn setup(&self, me: usize, hosts: &[usize]) -> Setup {
+        let count = hosts.iter().max().unwrap() + 1;
+        let plan = self.plan();
+        let fixed = |place| match place {
+            Place::Station(n) => Some(hosts[n]),
+            Place::Switch(_) => None,
+        };
+        let others = Hosts {
+            me,
+            names: (0..count).map(|host| format!("host-{host}")).collect(),
+            placement: Placement::new(&plan, count, fixed).unwrap(),
+            listen: "127.0.0.1:0".parse().unwrap(),
+            secrets: (0..count)
+                .map(|host| [u8::try_from(me * host + me + host).unwrap(); 32])
+                .collect(),
+            silence_longest_ns: 2_000_000_000,
+        };
+        let here = self.nodes.iter().zip(hosts).filter(|(_, host)| **host == me);
+        Setup {
+            version: VERSION,
+            name: format!("host-{me}-of-{count}"),
+            title: "a test".to_owned(),
+            tdf_millionths: 1_000_000,
+            pace: self.pace,
+            kernel_timers: KernelTimers::Wait,
+            order_of_nodes: OfNodes::Together,
+            seed: 7,
+            realtime_zero_ns: Some(1_700_000_000_000_000_000),
+            settle: VirtualSpan::ZERO,
+            duration: self.duration,
+            freeze: "1 ms".parse::<Freeze>().unwrap(),
+            stall_guard_ns: None,
+            delays_least_ns: 1_000_000_000,
+            directory: "/".into(),
+            environment: std::env::vars().filter(|(name, _)| name == "PATH").collect(),
+            nodes: here.map(|((node, _), _)| node.clone()).collect(),
+            network: plan,
+            captures: None,
+            hosts: (count > 1).then_some(others),
+        }
+    }
+
+    /// Runs it with each node on the agent of that number; `None` without root.
+    fn run(&self, hosts: &[usize]) -> Option<Came> {
+        if !rustix::process::geteuid().is_root() {
+            println!("not run: no nodes without root");
+            return None;
+        }
+        let sockets = tempfile::tempdir().unwrap();
+        let count = hosts.iter().max().unwrap() + 1;
+        let (sender, events) = channel();
+        let mut agents: Vec<_> =
+            (0..count).map(|number| Agent::start(number, sockets.path(), &sender)).collect();
+        for (me, agent) in agents.iter_mut().enumerate() {
+            agent.order(&Order::Prepare(Box::new(self.setup(me, hosts))));
+        }
+        let mut session =
+            Session { agents, events, came: Came::none(), addresses: BTreeMap::new() };
+        session.until("prepared", |session| session.addresses.len() == count);
+        if count > 1 {
+            let addresses = session.addresses.values().map(|address| address.unwrap()).collect();
+            session.order_all(&Order::Meet { addresses });
+            let mut met = 0;
+            session.until_reports("met", |report| {
+                met += usize::from(matches!(report, Report::Met));
+                met == count
+            });
+        }
+        let begun = Instant::now();
+        session.order_all(&Order::Begin);
+        let mut arrived = 0;
+        session.until_reports("arrived", |report| {
+            arrived += usize::from(matches!(report, Report::Arrived));
+            arrived == count
+        });
+        session.came.wall = begun.elapsed();
+        session.order_all(&Order::End);
+        session.until("ended", |session| session.came.last.len() == count);
+        Some(session.came)
+    }
+}
+
+impl Came {
+    fn none() -> Self {
+        Self {
+            lines: BTreeMap::new(),
+            asked: Vec::new(),
+            warnings: Vec::new(),
+            last: BTreeMap::new(),
+            wall: Duration::ZERO,
+        }
+    }
+}
+
+struct Session {
+    agents: Vec<Agent>,
+    events: Receiver<(usize, Event)>,
+    came: Came,
+    addresses: BTreeMap<usize, Option<std::net::SocketAddr>>,
+}
+
+impl Session {
+    fn order_all(&mut self, order: &Order) {
+        self.agents.iter_mut().for_each(|agent| agent.order(order));
+    }
+
+    fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + LONGEST;
+        while !is_so(self) {
+            self.next(what, until);
+        }
+    }
+
+    fn until_reports(&mut self, what: &str, mut is_so: impl FnMut(&Report) -> bool) {
+        let until = Instant::now() + LONGEST;
+        while !self.next(what, until).is_some_and(|report| is_so(&report)) {}
+    }
+
+    fn next(&mut self, what: &str, until: Instant) -> Option<Report> {
+        let left = until.saturating_duration_since(Instant::now());
+        let (number, event) = match self.events.recv_timeout(left) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout) => panic!("not {what} in time: {:?}", self.came.lines),
+            Err(RecvTimeoutError::Disconnected) => panic!("all agents are gone, not {what}"),
+        };
+        match event {
+            Event::Output(Output { program, at_ns, text, .. }) => {
+                let lines = self.came.lines.entry(program).or_default();
+                lines.extend(text.lines().map(|line| (at_ns, line.to_owned())));
+                None
+            }
+            Event::Gone if self.came.last.contains_key(&number) => None,
+            Event::Gone => panic!("agent {number} is gone, not {what}"),
+            Event::Report(report) => {
+                self.note(number, &report);
+                Some(*report)
+            }
+        }
+    }
+
+    fn note(&mut self, number: usize, report: &Report) {
+        match report {
+            Report::Prepared { address, .. } => _ = self.addresses.insert(number, *address),
+            Report::Failed { reason } => panic!("agent {number} failed: {reason}"),
+            Report::NotStarted { program, reason, .. } => panic!("{program}: {reason}"),
+            Report::Ask { ask, points, at_ns, .. } => {
+                self.came.asked.push((*at_ns, points[0].0.clone()));
+                // The plant here is a clock: each read shows when it was.
+                let outcome = PlantAnswer::Values(vec![*at_ns as f64]);
+                self.agents[number].order(&Order::Answer { ask: *ask, outcome });
+            }
+            Report::Warning { text } => self.came.warnings.push(text.clone()),
+            Report::Ended(last) => _ = self.came.last.insert(number, (**last).clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Answers datagrams.
+const ECHO: &str = "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('0.0.0.0', 5000))
+while True:
+    data, peer = s.recvfrom(2000)
+    s.sendto(data, peer)
+";
+
+/// Asks in intervals that do not repeat, and prints how many ns each answer took.
+const ASK: &str = "
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+# Until the other program is there.
+s.settimeout(0.1)
+while True:
+    s.sendto(b'hello', ('10.0.0.1', 5000))
+    try:
+        s.recv(2000)
+        break
+    except TimeoutError:
+        pass
+s.settimeout(None)
+for n in range(40):
+    time.sleep(0.0137 * (n % 5 + 1))
+    begun = time.monotonic_ns()
+    s.sendto(b'%d' % n, ('10.0.0.1', 5000))
+    assert s.recv(2000) == b'%d' % n
+    print(time.monotonic_ns() - begun, flush=True)
+";
+
+fn echo_and_ask(pace: Pace) -> Case {
+    let nodes = vec![python(1, "echo", ECHO, &[], 700), python(2, "ask", ASK, &[], 2300)];
+    Case { nodes, pace, duration: VirtualSpan::from_ms(4000) }
+}
+
+#[test]
+fn in_jumps_alone_programs_see_the_same_on_two_hosts_as_on_one() {
+    let case = echo_and_ask(Pace::Events);
+    let (Some(one), Some(two)) = (case.run(&[0, 0]), case.run(&[0, 1])) else { return };
+    println!("4 s on one host {:?}, on two {:?}", one.wall, two.wall);
+    assert_eq!(one.numbers("ask").len(), 40);
+    assert_eq!(two.lines, one.lines);
+    // Both ways, and no more once the addresses are known.
+    assert_eq!(two.numbers("ask")[39], 2 * 3_000_000);
+    assert_eq!(two.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn no_answer_comes_early_from_another_host_whatever_the_pace() {
+    for pace in [Pace::Real, Pace::Skip] {
+        let case = echo_and_ask(pace);
+        let Some(came) = case.run(&[0, 1]) else { return };
+        for last in came.last.values() {
+            println!("{}", last.status.pace.words(|ns| format!("{:.3} s", ns as f64 / 1e9)));
+        }
+        let took = came.numbers("ask");
+        println!("{pace}: {} s in {:?}; {took:?}", case.duration, came.wall);
+        assert_eq!(took.len(), 40, "{pace}");
+        assert!(took.iter().all(|ns| *ns >= 2 * 3_000_000), "{pace} {took:?}");
+    }
+}
+
+/// Reads a point again and again, and prints when that was as it is told, which is the value.
+const READ: &str = "
+import sys, time
+for n in range(30):
+    time.sleep(float(sys.argv[1]))
+    begun = time.monotonic_ns()
+    with open('/plant/bus.680.v1') as point:
+        float(point.read())
+    print(time.monotonic_ns() - begun, flush=True)
+";
+
+#[test]
+fn what_all_hosts_share_is_asked_in_the_order_of_virtual_time() {
+    for pace in [Pace::Real, Pace::Skip, Pace::Events] {
+        let mut nodes: Vec<_> = (1..=3)
+            .map(|number| python(number, &format!("reader-{number}"), READ, &["bus.680.v1"], 1000))
+            .collect();
+        for ((node, _), pause) in nodes.iter_mut().zip(["0.011", "0.007", "0.013"]) {
+            node.programs[0].command.push(pause.to_owned());
+        }
+        let case = Case { nodes, pace, duration: VirtualSpan::from_ms(3000) };
+        let (Some(three), Some(one)) = (case.run(&[0, 1, 2]), case.run(&[0, 0, 0])) else { return };
+        println!("{pace}: on three hosts {:?}, on one {:?}", three.wall, one.wall);
+        assert_eq!(three.asked.len(), 90, "{pace}");
+        assert!(three.asked.is_sorted_by_key(|(at, _)| at), "{pace} {:?}", three.asked);
+        if pace == Pace::Events {
+            assert_eq!(three.lines, one.lines);
+            assert_eq!(three.asked, one.asked);
+            let took = |program: &str| three.numbers(program);
+            assert!(took("reader-1").iter().all(|ns| *ns == 0), "a read takes no virtual time");
+        }
+    }
+}
