@@ -22,10 +22,13 @@ pub(super) struct Limits {
     pub(super) guard: HostTime,
     /// The virtual time up to which other hosts have granted it to run; none without others.
     granted: VirtualTime,
+    /// Where it is to stand with others; none if it is not.
+    to: VirtualTime,
 }
 
 impl Limits {
-    pub(super) const NONE: Self = Self { guard: HostTime::MAX, granted: VirtualTime::MAX };
+    pub(super) const NONE: Self =
+        Self { guard: HostTime::MAX, granted: VirtualTime::MAX, to: VirtualTime::MAX };
 
     /// The last host time up to which a clock may run, as it runs now.
     pub(super) fn of(&self, clock: &VirtualClock) -> HostTime {
@@ -33,10 +36,11 @@ impl Limits {
     }
 
     fn of_hosts(&self, clock: &VirtualClock) -> HostTime {
-        if self.granted == VirtualTime::MAX {
+        let last = self.granted.min(self.to);
+        if last == VirtualTime::MAX {
             return HostTime::MAX;
         }
-        let beyond = VirtualTime::from_ns(self.granted.as_ns() + 1);
+        let beyond = VirtualTime::from_ns(last.as_ns() + 1);
         let reaches = clock.published().reaches(beyond);
         reaches.map_or(FAR, |host| host - HostSpan::from_ns(1))
     }
@@ -68,6 +72,19 @@ impl Domain {
         self.nudge();
     }
 
+    /// Lets the clock, which is held, run to this virtual time and no further, whatever is granted;
+    /// [`VirtualTime::MAX`] makes an end of that.
+    pub fn let_run_to(&self, to: VirtualTime) {
+        self.set_limits(|limits, _| limits.to = to);
+        self.nudge();
+    }
+
+    /// Where it is to stand with others, if it is.
+    pub fn runs_to(&self) -> Option<VirtualTime> {
+        let to = self.state.lock().limits.to;
+        (to != VirtualTime::MAX).then_some(to)
+    }
+
     /// Something has changed for whoever waits because the clock may go no further.
     pub fn nudge(&self) {
         self.state.lock().nudges += 1;
@@ -88,12 +105,13 @@ impl Domain {
 
     /// Whether there are other hosts, without which it may not run on.
     pub fn has_hosts(&self) -> bool {
-        self.granted() != VirtualTime::MAX
+        self.state.lock().limits.granted != VirtualTime::MAX
     }
 
-    /// Up to which virtual time it may run by what other hosts have granted.
+    /// Up to which virtual time it may run by what other hosts have granted, or say that all are to stand.
     pub fn granted(&self) -> VirtualTime {
-        self.state.lock().limits.granted
+        let limits = self.state.lock().limits;
+        limits.granted.min(limits.to)
     }
 
     /// Host time for which the clock has stood since other hosts had granted no more.
@@ -202,6 +220,18 @@ mod tests {
         }
         domain.let_run_until(ms(1));
         assert_eq!(domain.granted(), ms(5), "less changes nothing");
+        let hold = domain.hold();
+        domain.let_run_until(ms(8));
+        domain.let_run_to(ms(6));
+        drop(hold);
+        reaches(&domain, ms(6));
+        thread::sleep(Duration::from_millis(5));
+        assert_eq!((domain.now(), domain.runs_to()), (ms(6), Some(ms(6))));
+        domain.let_run_until(ms(9));
+        thread::sleep(Duration::from_millis(5));
+        assert_eq!(domain.now(), ms(6), "whatever is granted");
+        domain.let_run_to(VirtualTime::MAX);
+        reaches(&domain, ms(9));
         assert!(domain.waited_for_hosts() >= HostSpan::from_ms(5 * 2));
         domain.let_run_until(VirtualTime::MAX);
         reaches(&domain, ms(20));

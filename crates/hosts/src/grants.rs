@@ -186,6 +186,12 @@ impl Grants {
         if first == VirtualTime::MAX { first } else { first - VirtualSpan::from_ns(1) }
     }
 
+    /// Whether something may come from another host before anything could come back of what is sent here now.
+    pub fn others_may_send(&self) -> bool {
+        let own = self.next() + self.distances.between(self.me, self.me);
+        self.earliest_arrival(self.me) < own
+    }
+
     /// Whether no other host does anything any more before `when`, nor, if it has a lower number, at that time. So
     /// hosts take turns with what they all have.
     pub fn others_are_past(&self, when: VirtualTime) -> bool {

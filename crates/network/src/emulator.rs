@@ -25,7 +25,7 @@ use std::thread::{self, JoinHandle};
 use vtime::{HostTime, VirtualSpan, VirtualTime, Wakes};
 
 use super::Frame;
-use super::border::{Border, Entering, Hosts, Idle, Turns};
+use super::border::{AllHolds, Border, Entering, Hosts, Idle, Turns};
 use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::outlook::{Board, Device, Outlook};
@@ -49,6 +49,7 @@ const FRAME_OCTETS_MAX: usize = 65_536 + 18;
 pub struct Emulator {
     board: Arc<Board>,
     turns: Option<Arc<Turns>>,
+    all_holds: Option<Arc<AllHolds>>,
     idle: Option<Arc<Idle>>,
     /// Closing it stops the thread.
     stop: Option<PipeWriter>,
@@ -84,8 +85,9 @@ pub fn start(
     let board = Arc::clone(&round.board);
     let turns = round.hosts.as_ref().map(Hosts::turns);
     let idle = round.hosts.as_ref().map(Hosts::idle);
+    let all_holds = round.hosts.as_ref().map(Hosts::all_holds);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
-    Ok(Emulator { board, turns, idle, stop: Some(stop), thread: Some(thread) })
+    Ok(Emulator { board, turns, all_holds, idle, stop: Some(stop), thread: Some(thread) })
 }
 
 impl Emulator {
@@ -99,6 +101,12 @@ impl Emulator {
     #[must_use]
     pub fn turns(&self) -> Option<Arc<Turns>> {
         self.turns.clone()
+    }
+
+    /// Where all hosts are held at once; `None` where there is one host.
+    #[must_use]
+    pub fn all_holds(&self) -> Option<Arc<AllHolds>> {
+        self.all_holds.clone()
     }
 
     /// Stops the network; what is under way stays there. Returns what was counted.
@@ -229,6 +237,10 @@ impl Round {
             self.deliver();
             self.record_attackers();
             self.settle(has_entered);
+            if let Some(hosts) = &mut self.hosts {
+                hosts.hold_together(&self.domain);
+                hosts.flush(host_now());
+            }
             if let Some(recorder) = &mut self.recorder {
                 recorder.write_due(host_now());
             }
@@ -467,8 +479,12 @@ impl Round {
             self.running_now().and(self.next_at()).and_then(|at| self.domain.host_time_of(at));
         let says = self.hosts.as_ref().map(|hosts| {
             let now = host_now();
-            let says = self.running_now().and(self.domain.host_time_of(hosts.says_at()));
-            says.map_or(hosts.due(now), |says| says.min(hosts.due(now)))
+            let (says_at, not_before) = hosts.says_at();
+            let runs = self.running_now();
+            let says = runs.and_then(|_| self.domain.host_time_of(says_at));
+            let stands = hosts.runs_to().and_then(|at| runs.and(self.domain.host_time_of(at)));
+            let says = says.map(|says| says.max(not_before));
+            says.into_iter().chain(stands).chain([hosts.due(now)]).min().unwrap_or(now)
         });
         let written = self.recorder.as_ref().and_then(Recorder::due);
         due.into_iter().chain(says).chain(written).min()
@@ -476,7 +492,7 @@ impl Round {
 
     fn finish(self) -> NetworkStats {
         if let Some(hosts) = &self.hosts {
-            hosts.turns().end();
+            hosts.end();
         }
         let mut warnings = self.warnings;
         let losses = self.recorder.map(Recorder::finish).unwrap_or_default();

@@ -49,6 +49,8 @@ pub struct Quiet {
     pub next_at: Option<VirtualTime>,
     /// What a kernel may have to send by a timer of its own: until then, the clock must run.
     pub owing: Option<Owing>,
+    /// Something may come from other hosts, for which the kernel waits.
+    pub others_may_send: bool,
 }
 
 /// A device as the network's thread and those who look share it.
@@ -116,6 +118,7 @@ impl Outlook {
             round,
             next_at: (next_at != NO_EVENT).then_some(next_at),
             owing: (until > host).then(|| unpack(owing, until)),
+            others_may_send: self.idle.as_ref().is_some_and(|idle| idle.others_may_send()),
         })
     }
 

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use os::wake::Wake;
 use parking_lot::Mutex;
@@ -22,12 +22,15 @@ pub(crate) struct Idle {
     known: AtomicI64,
     /// A jump to there or beyond is worth a report.
     says_at: AtomicI64,
+    /// Something may come from other hosts.
+    others_may_send: AtomicBool,
 }
 
 impl Idle {
     pub(super) fn new() -> io::Result<Self> {
         let [known, says_at] = [AWAKE, i64::MAX].map(AtomicI64::new);
-        Ok(Self { wake: Wake::new()?, told: Mutex::default(), known, says_at })
+        let others_may_send = AtomicBool::new(true);
+        Ok(Self { wake: Wake::new()?, told: Mutex::default(), known, says_at, others_may_send })
     }
 
     /// All slept in this round of the network, and nobody does anything before that time.
@@ -36,6 +39,11 @@ impl Idle {
             *self.told.lock() = Some((round, when));
             self.wake.wake();
         }
+    }
+
+    /// Whether something may come from other hosts before anything could come back of what is sent now.
+    pub(crate) fn others_may_send(&self) -> bool {
+        self.others_may_send.load(Ordering::Relaxed)
     }
 
     /// The clock has jumped.
@@ -52,8 +60,14 @@ impl Idle {
         told.filter(|(of, _)| *of == round).map(|(_, when)| when)
     }
 
-    /// Until when all sleep, as it is known now, and when there is something to say.
-    pub(super) fn publish(&self, known: Option<VirtualTime>, says_at: VirtualTime) {
+    /// Until when all sleep, as it is known now, when there is something to say, and whether something may come.
+    pub(super) fn publish(
+        &self,
+        known: Option<VirtualTime>,
+        says_at: VirtualTime,
+        others_may_send: bool,
+    ) {
+        self.others_may_send.store(others_may_send, Ordering::Relaxed);
         self.known.store(known.map_or(AWAKE, VirtualTime::as_ns), Ordering::Relaxed);
         self.says_at.store(says_at.as_ns(), Ordering::Relaxed);
     }

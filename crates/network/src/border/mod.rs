@@ -8,6 +8,7 @@
 //! has sent a record that only the other host can have written it changes nothing, and a few of these at a time are borne for some seconds.
 
 mod connection;
+mod holding;
 mod idle;
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
+use domain::Domain;
+use hosts::Grants;
 use hosts::seal::PairSecret;
 use hosts::session::Session;
 use hosts::stream::Greeting;
 use hosts::words::Word;
-use hosts::{Grants, Report};
 use os::tcp;
 use vtime::{HostSpan, HostTime, VirtualTime};
 
@@ -32,11 +34,15 @@ use super::fabric::Departure;
 use super::placement::Placement;
 use super::plan::Plan;
 use connection::{Connection, Heard};
+pub use holding::AllHolds;
+use holding::Holding;
 pub(super) use idle::Idle;
 pub use turns::Turns;
 
 /// From one sign of life to the next, where nothing else is said.
 const BEAT: HostSpan = HostSpan::from_ms(100);
+/// From one report to the next, where nothing but the time that has passed is reported.
+const SAID_LEAST: HostSpan = HostSpan::from_ns(50_000);
 /// From one try to connect to the next.
 const RETRY: HostSpan = HostSpan::from_ms(50);
 /// How long who has connected may take to say something that only another host can say.
@@ -89,6 +95,9 @@ pub(super) struct Hosts {
     unproven: Vec<Connection>,
     turns: Arc<Turns>,
     idle: Arc<Idle>,
+    holding: Holding,
+    /// The last report was at this host time.
+    said_at: HostTime,
     silence_longest: HostSpan,
     /// `None` once it was told.
     met: Option<Sender<()>>,
@@ -126,6 +135,8 @@ impl Hosts {
             unproven: Vec::new(),
             turns: Arc::new(Turns::new()?),
             idle: Arc::new(Idle::new()?),
+            holding: Holding::new(border.me, border.placement.hosts())?,
+            said_at: now,
             silence_longest: border.silence_longest,
             met: Some(border.met),
             faults: Some(border.faults),
@@ -135,6 +146,29 @@ impl Hosts {
     /// Those who wait for their turn at what all hosts share.
     pub(super) fn turns(&self) -> Arc<Turns> {
         Arc::clone(&self.turns)
+    }
+
+    /// Where all hosts are held.
+    pub(super) fn all_holds(&self) -> Arc<AllHolds> {
+        self.holding.all()
+    }
+
+    /// Holds the clock, lets it run to where all will stand, or lets it run on, as all hosts have agreed.
+    pub(super) fn hold_together(&mut self, domain: &Arc<Domain>) {
+        for message in self.holding.step(domain) {
+            self.say_to_all(&Word::Holds(message));
+        }
+    }
+
+    /// Where the clock is to stand with others, while it is on the way.
+    pub(super) const fn runs_to(&self) -> Option<VirtualTime> {
+        self.holding.runs_to()
+    }
+
+    /// Nobody on this host waits for others any more.
+    pub(super) fn end(&self) {
+        self.turns.end();
+        self.holding.all().end();
     }
 
     /// Where it is told that all sleep.
@@ -159,7 +193,8 @@ impl Hosts {
         let proven = self.links.iter().filter_map(|link| link.connection.as_ref());
         let connections = proven.chain(&self.unproven);
         let all = connections.map(|one| (one.descriptor(), one.has_unsent()));
-        let own = [self.listener.as_fd(), self.turns.descriptor(), self.idle.descriptor()];
+        let holding = self.holding.descriptor();
+        let own = [self.listener.as_fd(), self.turns.descriptor(), self.idle.descriptor(), holding];
         all.chain(own.map(|fd| (fd, false)))
     }
 
@@ -209,25 +244,32 @@ impl Hosts {
         self.say(to, &Word::Frame { direction, arrival, octets: frame.to_vec() });
     }
 
-    /// All that was to happen here up to `done` is done. Tells others, if it is worth it, and sends what is to be
-    /// sent. Returns how far the clock may run.
+    /// All that was to happen here up to `done` is done. Tells others, if it is worth it. Returns how far the clock
+    /// may run.
     pub(super) fn settle(&mut self, done: VirtualTime, now: HostTime) -> VirtualTime {
         self.grants.advanced(done);
         self.grants.wants(self.turns.first());
         if let Some(report) = self.grants.report() {
-            self.report(report);
+            self.said_at = now;
+            self.say_to_all(&Word::Report(report));
         }
         self.turns.give(|when| self.grants.others_are_past(when));
-        self.idle.publish(self.grants.idle_until(), self.grants.says_at());
-        for link in &mut self.links {
-            link.flush(now);
-        }
+        let grants = &self.grants;
+        self.idle.publish(grants.idle_until(), grants.says_at(), grants.others_may_send());
         self.grants.horizon()
     }
 
-    /// Up to when there is nothing to be said of a clock that runs.
-    pub(super) fn says_at(&self) -> VirtualTime {
-        self.grants.says_at()
+    /// Sends what is to be sent.
+    pub(super) fn flush(&mut self, now: HostTime) {
+        for link in &mut self.links {
+            link.flush(now);
+        }
+    }
+
+    /// Up to when there is nothing to be said of a clock that runs; and not before that host time, however short the ways
+    /// to others are: who reports all the time leaves no processor to programs.
+    pub(super) fn says_at(&self) -> (VirtualTime, HostTime) {
+        (self.grants.says_at(), self.said_at + SAID_LEAST)
     }
 
     /// When to look again, whatever happens.
@@ -240,10 +282,9 @@ impl Hosts {
         now + if is_missing { RETRY } else { BEAT }
     }
 
-    fn report(&mut self, report: Report) {
-        let word = Word::Report(report);
+    fn say_to_all(&mut self, word: &Word) {
         for host in (0..self.links.len()).filter(|&host| host != self.me).collect::<Vec<_>>() {
-            self.say(host, &word);
+            self.say(host, word);
         }
     }
 
@@ -346,7 +387,10 @@ impl Hosts {
             Word::Report(report) => {
                 self.grants.heard(from, report).map_err(|fault| format!("{fault}"))
             }
-            Word::Holds(_) => Ok(()),
+            Word::Holds(message) => {
+                self.holding.heard(from, message);
+                Ok(())
+            }
         }
     }
 

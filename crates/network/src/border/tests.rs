@@ -200,6 +200,51 @@ fn who_comes_first_in_virtual_time_has_the_first_turn() {
     assert!(order.is_sorted(), "{order:?}");
 }
 
+/// Whoever asks for a hold of all, also several at once: they stand at the same nanosecond.
+#[test]
+fn all_stand_at_the_same_nanosecond_while_somebody_holds() {
+    let Some(parts) = Parts::start(3, |address| address) else { return };
+    let holds: Vec<_> = parts.parts.iter().map(|part| part.emulator.all_holds().unwrap()).collect();
+    let now = || -> Vec<_> { parts.parts.iter().map(|part| part.domain.now()).collect() };
+    let mut took = Vec::new();
+    for round in 0..200 {
+        let holder = round % 3;
+        let begun = Instant::now();
+        let at = holds[holder].hold().unwrap();
+        took.push(begun.elapsed());
+        assert_eq!(now(), [at; 3], "round {round}");
+        if round % 10 == 0 {
+            // Another one joins, and the first goes.
+            let other = &holds[(holder + 1) % 3];
+            assert_eq!(other.hold(), Some(at));
+            assert!(holds[holder].release());
+            thread::sleep(Duration::from_millis(3));
+            assert_eq!(now(), [at; 3], "round {round}");
+            assert!(other.release());
+        } else {
+            thread::sleep(Duration::from_micros(200));
+            assert_eq!(now(), [at; 3], "round {round}");
+            assert!(holds[holder].release());
+        }
+        assert!(!holds[holder].release());
+        waits_for("all run again", || now().iter().all(|now| *now > at));
+    }
+    took.sort_unstable();
+    println!("a hold took {:?} in the median, {:?} at most", took[100], took[199]);
+    thread::scope(|scope| {
+        for all in &holds {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let at = all.hold().unwrap();
+                    assert_eq!(now(), [at; 3]);
+                    assert!(all.release());
+                }
+            });
+        }
+    });
+    assert!(parts.faults.try_recv().is_err());
+}
+
 /// Passes on what goes between two addresses, and breaks all connections again and again.
 fn breaks(to: SocketAddr, ends: &'static AtomicBool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

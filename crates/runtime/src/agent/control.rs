@@ -44,6 +44,17 @@ pub struct Control {
     /// clock where it is while it does something.
     holds: AtomicU32,
     listener: OnceLock<Listener>,
+    /// Where the domain spans several hosts.
+    together: OnceLock<Arc<dyn Together>>,
+}
+
+/// Holds of a domain that spans several hosts.
+pub trait Together: Send + Sync {
+    /// Asserts one more hold. Returns whether all clocks stand; not if the run is over.
+    fn hold(&self) -> bool;
+
+    /// Releases one of these. Returns whether there was one.
+    fn release(&self) -> bool;
 }
 
 /// Hears what a caller has done, while the connection is there.
@@ -77,6 +88,7 @@ impl Control {
             tie: Mutex::new(if of_run { Tie::Run } else { Tie::None }),
             holds: AtomicU32::new(0),
             listener: OnceLock::new(),
+            together: OnceLock::new(),
         })
     }
 
@@ -84,6 +96,28 @@ impl Control {
     /// named does.
     pub fn on_intervention(&self, listener: impl Fn(Action, Caller) + Send + Sync + 'static) {
         let _ = self.listener.set(Box::new(listener));
+    }
+
+    /// From now on who holds the domain holds it on all hosts.
+    pub fn holds_together(&self, together: Arc<dyn Together>) {
+        let _ = self.together.set(together);
+    }
+
+    fn hold(&self) -> Result<(), String> {
+        match self.together.get() {
+            Some(all) if !all.hold() => return Err("the run is over".to_owned()),
+            Some(_) => {}
+            None => drop(self.domain.assert_hold()),
+        }
+        self.holds.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn release(&self) -> bool {
+        match self.together.get() {
+            Some(all) => all.release(),
+            None => self.domain.release_hold().is_some(),
+        }
     }
 
     /// Answers all callers, until the process ends.
@@ -267,18 +301,15 @@ impl Control {
             Call::Status => {}
             Call::Attend => self.attend(stream)?,
             Call::Detach => self.detach()?,
-            Call::Hold => {
-                match is_inside {
-                    true => drop(self.freezer.without_freezing(|| self.domain.assert_hold())),
-                    false => drop(self.domain.assert_hold()),
-                }
-                self.holds.fetch_add(1, Ordering::Relaxed);
-            }
+            Call::Hold => match is_inside {
+                true => self.freezer.without_freezing(|| self.hold())?,
+                false => self.hold()?,
+            },
             Call::Release => {
                 let one_less = |holds: u32| holds.checked_sub(1);
                 let theirs =
                     self.holds.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
-                if theirs.is_err() || self.domain.release_hold().is_none() {
+                if theirs.is_err() || !self.release() {
                     return Err(format!("the domain `{}` is not held", self.name));
                 }
             }

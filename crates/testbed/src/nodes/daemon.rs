@@ -32,11 +32,11 @@ use super::watch::{self, Watch};
 use crate::devices::{self, Randomness, Server};
 use domain::{Domain, Guard, NodeTime, Pace, Start};
 use hosts::seal::PairSecret;
-use network::border::{Border, Peer};
+use network::border::{AllHolds, Border, Peer};
 use network::emulator::{self, Emulator};
 use os::fds;
 use os::signals;
-use runtime::agent::control::Control;
+use runtime::agent::control::{Control, Together};
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
 use runtime::intervention::Interventions;
@@ -123,6 +123,19 @@ struct Agent {
     /// Kept for what they do when they are dropped.
     _registration: Registration,
     _follower: Follower,
+}
+
+/// Holds of all hosts, for whoever asks this one.
+struct HeldTogether(Arc<AllHolds>);
+
+impl Together for HeldTogether {
+    fn hold(&self) -> bool {
+        self.0.hold().is_some()
+    }
+
+    fn release(&self) -> bool {
+        self.0.release()
+    }
 }
 
 /// The programs that run, and whether they were asked to stop.
@@ -351,6 +364,9 @@ impl Agent {
         let network = started.context("cannot start the network")?;
         if let Some(turns) = network.turns() {
             self.points.take_turns(turns);
+        }
+        if let Some(all) = network.all_holds() {
+            self.control.holds_together(Arc::new(HeldTogether(all)));
         }
         self.network = Some(network);
         Ok(())

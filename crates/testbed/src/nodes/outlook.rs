@@ -27,7 +27,11 @@ impl Outlook for Network {
     fn look(&self) -> Option<Waits> {
         let quiet = self.network.look(self.domain.now(), host_now())?;
         *self.owing.lock() = quiet.owing;
-        Some(Waits { round: quiet.round, for_kernels: quiet.owing.is_some() })
+        Some(Waits {
+            round: quiet.round,
+            for_kernels: quiet.owing.is_some(),
+            others_may_send: quiet.others_may_send,
+        })
     }
 
     fn ran_for_kernels(&self, span: HostSpan) {

@@ -307,12 +307,19 @@ impl Shared {
                 Turn::Woke
             }
             Next::Agent => Turn::Kept(Keeping::Agent),
+            // All hosts are to stand there.
+            _ if domain.runs_to().is_some_and(|to| to > now && to <= first_of(first, due)) => {
+                let to = domain.runs_to().unwrap_or(now);
+                domain.jump(to).map_or(Turn::Kept(Keeping::Hosts), |_| Turn::Jumped)
+            }
             Next::None => {
                 self.tell_idle(&outlooks, VirtualTime::MAX);
                 Turn::Kept(Keeping::NoDeadline)
             }
             Next::At(_) if owed && self.kernel_timers == KernelTimers::Wait => {
-                Turn::Kept(Keeping::KernelTimers)
+                // What the kernel waits for may be on its way from another host.
+                let comes = outlooks.iter().any(|waits| waits.others_may_send);
+                Turn::Kept(if comes { Keeping::Hosts } else { Keeping::KernelTimers })
             }
             Next::At(when) if when - now < WORTH && domain.pace() == Pace::Skip => {
                 Turn::Kept(Keeping::Program)
@@ -341,6 +348,11 @@ impl Shared {
             },
         }
     }
+}
+
+/// The first of these times; the last there is if there is none.
+fn first_of(first: Option<VirtualTime>, due: Option<VirtualTime>) -> VirtualTime {
+    first.into_iter().chain(due).min().unwrap_or(VirtualTime::MAX)
 }
 
 /// What comes next, where all sleep.

@@ -43,6 +43,8 @@ pub struct Waits {
     /// Whether a kernel may be about to do something by timers of its own, which run on host time: then
     /// the clock has to run along with them.
     pub for_kernels: bool,
+    /// Whether something may come from other hosts, so that the clock need not run along yet.
+    pub others_may_send: bool,
 }
 
 /// What a part of the agent knows of events that no thread waits for.

@@ -1,0 +1,169 @@
+//! Holds of all hosts at once: what [`hosts::Holds`] decides, done to the clock of this one.
+//!
+//! While all are held, the clock of each has one hold of this. On its way to where all will stand it has none, and
+//! may go no further than that ([`Domain::let_run_to`]).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+use domain::{Domain, Hold};
+use hosts::Holds;
+use hosts::holds::{Do, Message};
+use os::wake::Wake;
+use parking_lot::Mutex;
+use vtime::VirtualTime;
+
+/// Where holds of all hosts are asked for, from any thread.
+#[derive(Debug)]
+pub struct AllHolds {
+    wake: Wake,
+    asked: Mutex<Asked>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    holds: Vec<Sender<VirtualTime>>,
+    releases: Vec<Sender<bool>>,
+    is_over: bool,
+}
+
+impl AllHolds {
+    fn new() -> io::Result<Self> {
+        Ok(Self { wake: Wake::new()?, asked: Mutex::default() })
+    }
+
+    /// Asserts one more hold of this host. Waits until all clocks stand, and returns where; `None` if the
+    /// network has ended.
+    pub fn hold(&self) -> Option<VirtualTime> {
+        self.ask(|asked, answer| asked.holds.push(answer))
+    }
+
+    /// Releases one hold of this host. Returns whether there was one.
+    pub fn release(&self) -> bool {
+        self.ask(|asked, answer| asked.releases.push(answer)).unwrap_or(false)
+    }
+
+    fn ask<T>(&self, add: impl FnOnce(&mut Asked, Sender<T>)) -> Option<T> {
+        let (sender, answer) = channel();
+        {
+            let mut asked = self.asked.lock();
+            if asked.is_over {
+                return None;
+            }
+            add(&mut asked, sender);
+        }
+        self.wake.wake();
+        answer.recv().ok()
+    }
+
+    pub(super) fn end(&self) {
+        *self.asked.lock() = Asked { is_over: true, ..Asked::default() };
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Holding {
+    holds: Holds,
+    all: Arc<AllHolds>,
+    hold: Option<Hold>,
+    /// Where its clock is to stand, while it is on the way.
+    runs_to: Option<VirtualTime>,
+    waiting: Vec<Sender<VirtualTime>>,
+    heard: Vec<(usize, Message)>,
+}
+
+impl Holding {
+    pub(super) fn new(me: usize, hosts: usize) -> io::Result<Self> {
+        Ok(Self {
+            holds: Holds::new(me, hosts),
+            all: Arc::new(AllHolds::new()?),
+            hold: None,
+            runs_to: None,
+            waiting: Vec::new(),
+            heard: Vec::new(),
+        })
+    }
+
+    pub(super) fn all(&self) -> Arc<AllHolds> {
+        Arc::clone(&self.all)
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.all.wake.as_fd()
+    }
+
+    /// Where the clock of this host is to stand, while it is on the way.
+    pub(super) const fn runs_to(&self) -> Option<VirtualTime> {
+        self.runs_to
+    }
+
+    /// Another host has said something.
+    pub(super) fn heard(&mut self, from: usize, message: Message) {
+        self.heard.push((from, message));
+    }
+
+    /// Does what is to be done now. Returns what is to be said to all others.
+    pub(super) fn step(&mut self, domain: &Arc<Domain>) -> Vec<Message> {
+        self.all.wake.clear();
+        let mut says = Vec::new();
+        let (holds, releases) = {
+            let mut asked = self.all.asked.lock();
+            (std::mem::take(&mut asked.holds), std::mem::take(&mut asked.releases))
+        };
+        for (from, message) in std::mem::take(&mut self.heard) {
+            let todo = self.holds.heard(from, message);
+            self.obey(domain, todo, &mut says);
+        }
+        for answer in holds {
+            let todo = self.holds.hold();
+            self.waiting.push(answer);
+            self.obey(domain, todo, &mut says);
+        }
+        for answer in releases {
+            let released = self.holds.release();
+            // Whoever has asked may be gone.
+            let _ = answer.send(released.is_some());
+            self.obey(domain, released.unwrap_or_default(), &mut says);
+        }
+        if let Some(at) = self.runs_to.filter(|at| *at <= domain.now()) {
+            self.runs_to = None;
+            self.hold.get_or_insert_with(|| domain.hold());
+            let todo = self.holds.reached(at);
+            self.obey(domain, todo, &mut says);
+        }
+        if let Some(at) = self.holds.stand() {
+            for waiting in self.waiting.drain(..) {
+                // Whoever has asked may be gone.
+                let _ = waiting.send(at);
+            }
+        }
+        says
+    }
+
+    fn obey(&mut self, domain: &Arc<Domain>, todo: Vec<Do>, says: &mut Vec<Message>) {
+        for one in todo {
+            match one {
+                Do::Stop => {
+                    self.runs_to = None;
+                    self.hold.get_or_insert_with(|| domain.hold());
+                    let todo = self.holds.stopped(domain.now());
+                    self.obey(domain, todo, says);
+                }
+                Do::RunTo(at) => {
+                    domain.let_run_to(at);
+                    self.runs_to = Some(at);
+                    self.hold = None;
+                }
+                Do::Say(message) => says.push(message),
+                // Those who wait are told once the step is over: it may not be so any more.
+                Do::Stand(_) => {}
+                Do::Run => {
+                    domain.let_run_to(VirtualTime::MAX);
+                    self.hold = None;
+                }
+            }
+        }
+    }
+}
