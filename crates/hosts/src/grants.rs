@@ -34,6 +34,8 @@ pub struct Grants {
     done: VirtualTime,
     /// Nobody here does anything before, unless a frame arrives.
     idle_until: Option<VirtualTime>,
+    /// Nobody here does anything before, unless a frame arrives or a timer of a kernel ends.
+    for_timers: Option<VirtualTime>,
     /// Arrivals that lie ahead, of frames from other hosts, and how many.
     arriving: BTreeMap<VirtualTime, u32>,
     /// The earliest arrival of frames that were received since the last report.
@@ -96,6 +98,7 @@ impl Grants {
             hosts: vec![known; distances.hosts()],
             done: VirtualTime::ZERO,
             idle_until: None,
+            for_timers: None,
             arriving: BTreeMap::new(),
             unsaid: VirtualTime::MAX,
             wants: None,
@@ -107,20 +110,31 @@ impl Grants {
     /// All that was to happen here up to `now` is done. Who was idle is not any more if its time has come.
     pub fn advanced(&mut self, now: VirtualTime) {
         self.done = self.done.max(now);
-        if self.awaited() <= Some(self.done) {
-            self.idle_until = None;
-        }
+        let arrival = self.first_arrival();
+        let is_over = |until: &VirtualTime| *until.min(&arrival) <= self.done;
+        self.idle_until = self.idle_until.filter(|until| !is_over(until));
+        self.for_timers = self.for_timers.filter(|until| !is_over(until));
         self.arriving = self.arriving.split_off(&(self.done + VirtualSpan::from_ns(1)));
     }
 
     /// Nobody here does anything before `when`, but for what frames bring about that have not arrived.
     pub fn is_idle_until(&mut self, when: VirtualTime) {
-        self.idle_until = Some(when);
+        (self.idle_until, self.for_timers) = (Some(when), None);
+    }
+
+    /// The same, but for a timer of a kernel, which may end at any time of the host.
+    pub fn waits_for_timers_until(&mut self, when: VirtualTime) {
+        (self.idle_until, self.for_timers) = (None, Some(when));
     }
 
     /// Until when nobody here does anything, if that was said and nobody has woken since.
     pub const fn idle_until(&self) -> Option<VirtualTime> {
         self.idle_until
+    }
+
+    /// Until when only a timer of a kernel can end here, if that was said and nobody has woken since.
+    pub const fn for_timers_until(&self) -> Option<VirtualTime> {
+        self.for_timers
     }
 
     /// Somebody does something at `now`. If nothing was to happen then, a promise that was made stays: what is
@@ -129,7 +143,7 @@ impl Grants {
         if self.idle_until.is_some() && now < self.told() {
             self.done = self.done.max(self.told());
         }
-        self.idle_until = None;
+        (self.idle_until, self.for_timers) = (None, None);
         self.done.max(now)
     }
 
@@ -186,10 +200,16 @@ impl Grants {
         if first == VirtualTime::MAX { first } else { first - VirtualSpan::from_ns(1) }
     }
 
-    /// Whether something may come from another host before anything could come back of what is sent here now.
+    /// Whether something may come from another host before anything could come back of what is sent here now, though no
+    /// timer of a kernel ends.
     pub fn others_may_send(&self) -> bool {
         let own = self.next() + self.distances.between(self.me, self.me);
-        self.earliest_arrival(self.me) < own
+        // If no timer ends.
+        let next_of = |host: usize| match self.hosts[host].report.for_timers {
+            Some(until) if host != self.me => until,
+            _ => self.next_of(host),
+        };
+        self.earliest_arrival_by(self.me, next_of) < own
     }
 
     /// Whether no other host does anything any more before `when`, nor, if it has a lower number, at that time. So
@@ -211,7 +231,8 @@ impl Grants {
         let mut wanted = others.filter_map(|(_, known)| known.report.wants);
         let is_wanted = wanted.any(|past| told <= past && past < next);
         let own = &self.hosts[self.me].report;
-        if !is_enough && !is_wanted && own.wants == self.wants {
+        let is_news = own.wants != self.wants || own.for_timers != self.for_timers;
+        if !is_enough && !is_wanted && !is_news {
             return None;
         }
         let report = Report {
@@ -220,6 +241,7 @@ impl Grants {
             received: self.hosts.iter().map(|known| known.received).collect(),
             under_way: self.hosts.iter().map(|known| grouped(&known.under_way)).collect(),
             heard: self.hosts.iter().map(|known| known.report.number).collect(),
+            for_timers: self.for_timers,
             wants: self.wants,
         };
         self.unsaid = VirtualTime::MAX;
@@ -243,15 +265,27 @@ impl Grants {
 
     /// When something happens here next, if nobody is awake.
     fn awaited(&self) -> Option<VirtualTime> {
-        let arrival = self.arriving.first_key_value().map(|(&arrival, _)| arrival);
-        self.idle_until.map(|when| arrival.map_or(when, |arrival| arrival.min(when)))
+        self.idle_until.map(|when| when.min(self.first_arrival()))
+    }
+
+    fn first_arrival(&self) -> VirtualTime {
+        self.arriving.first_key_value().map_or(VirtualTime::MAX, |(&arrival, _)| arrival)
     }
 
     /// Before this time nothing arrives at a host that it has not received.
     fn earliest_arrival(&self, at: usize) -> VirtualTime {
+        self.earliest_arrival_by(at, |host| self.next_of(host))
+    }
+
+    /// The same where nothing happens at hosts by itself before these times.
+    fn earliest_arrival_by(
+        &self,
+        at: usize,
+        next_of: impl Fn(usize) -> VirtualTime,
+    ) -> VirtualTime {
         let mut first = VirtualTime::MAX;
         for from in 0..self.hosts.len() {
-            first = first.min(self.next_of(from) + self.distances.between(from, at));
+            first = first.min(next_of(from) + self.distances.between(from, at));
             for via in (0..self.hosts.len()).filter(|&via| via != from) {
                 let Some(arrival) = self.first_under_way(from, via) else { continue };
                 let span =

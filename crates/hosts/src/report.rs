@@ -22,6 +22,10 @@ pub struct Report {
     pub under_way: Vec<Vec<Group>>,
     /// By host, the number of its last report that this one takes into account.
     pub heard: Vec<u64>,
+    /// Nothing happens at this host before this time until a frame arrives, or a timer of a kernel there ends, which runs
+    /// on host time.
+    #[serde(with = "ns::or_none")]
+    pub for_timers: Option<VirtualTime>,
     /// Others are to report as soon as nothing happens there any more up to this time.
     #[serde(with = "ns::or_none")]
     pub wants: Option<VirtualTime>,
@@ -61,6 +65,7 @@ impl Report {
             received: vec![0; hosts],
             under_way: vec![Vec::new(); hosts],
             heard: vec![0; hosts],
+            for_timers: None,
             wants: None,
         }
     }

@@ -99,14 +99,16 @@ mod tests {
         let counts = || proptest::collection::vec(any::<u64>(), 0..5);
         let group = (any::<u64>(), any_time()).prop_map(|(last, arrival)| Group { last, arrival });
         let groups = proptest::collection::vec(proptest::collection::vec(group, 0..4), 0..5);
-        let wants = proptest::option::of(any_time());
+        let time = || proptest::option::of(any_time());
+        let wants = (time(), time());
         (any::<u64>(), any_time(), counts(), groups, counts(), wants).prop_map(
-            |(number, next, received, under_way, heard, wants)| Report {
+            |(number, next, received, under_way, heard, (for_timers, wants))| Report {
                 number,
                 next,
                 received,
                 under_way,
                 heard,
+                for_timers,
                 wants,
             },
         )

@@ -360,6 +360,32 @@ fn who_wakes_unexpectedly_keeps_its_promise() {
     assert_eq!(second.next(), us(105));
 }
 
+/// Two kernels that wait for answers: as long as the other one may send one nobody's timer counts, and then both do.
+#[test]
+fn timers_of_kernels_count_when_nothing_else_can_come() {
+    let way = VirtualSpan::from_ns(5000);
+    let distances = Distances::new(2, &[(0, 1, way), (1, 0, way)]);
+    let mut hosts = [0, 1].map(|me| Grants::new(me, distances.clone()));
+    let [first, second] = &mut hosts;
+    assert!(first.others_may_send());
+    let never = VirtualTime::MAX;
+    second.waits_for_timers_until(never);
+    first.heard(1, second.report().unwrap()).unwrap();
+    assert!(!first.others_may_send() && second.others_may_send());
+    assert_eq!(first.horizon(), VirtualTime::from_ns(4999), "it may, once a timer ends");
+    first.waits_for_timers_until(never);
+    second.heard(0, first.report().unwrap()).unwrap();
+    assert!(!second.others_may_send());
+    // A program of the first one wakes before anything could come back of what the second one sends.
+    first.waits_for_timers_until(VirtualTime::from_ns(3000));
+    second.heard(0, first.report().unwrap()).unwrap();
+    assert!(second.others_may_send());
+    // A timer ends.
+    assert_eq!(first.is_awake(VirtualTime::from_ns(10)), VirtualTime::from_ns(10));
+    second.heard(0, first.report().unwrap()).unwrap();
+    assert!(second.others_may_send());
+}
+
 /// While all sleep, one report of each is enough, however short the ways are.
 #[test]
 fn idle_time_takes_one_report_of_each_host() {

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{poll_until, readable};
 use vtime::{HostSpan, HostTime, VirtualTime};
 
-use super::border::Idle;
+use super::border::{Idle, Sleep};
 use super::owed::{Owing, Reason};
 use super::stats::RanFor;
 
@@ -83,11 +83,11 @@ impl Outlook {
         Self { board, idle }
     }
 
-    /// Tells other hosts that in this round all slept, and nobody does anything before that time. If the network
-    /// has done anything since, or knows it already, nothing happens.
-    pub fn is_idle_until(&self, round: u64, when: VirtualTime) {
+    /// Tells other hosts that in this round all slept, and for what. If the network has done anything since, or knows
+    /// it already, nothing happens.
+    pub fn all_sleep(&self, round: u64, sleep: Sleep) {
         if let Some(idle) = &self.idle {
-            idle.tell(round, when);
+            idle.tell(round, sleep);
         }
     }
 

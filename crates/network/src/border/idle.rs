@@ -11,15 +11,21 @@ use os::wake::Wake;
 use parking_lot::Mutex;
 use vtime::VirtualTime;
 
-/// Stands for "not idle as far as others are told".
-const AWAKE: i64 = i64::MIN;
+/// What all that sleep wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sleep {
+    /// This time.
+    Until(VirtualTime),
+    /// The same, or a timer of a kernel, which runs on host time.
+    ForTimersUntil(VirtualTime),
+}
 
 #[derive(Debug)]
 pub(crate) struct Idle {
     wake: Wake,
-    told: Mutex<Option<(u64, VirtualTime)>>,
-    /// Until when all sleep, as the network's thread knows.
-    known: AtomicI64,
+    told: Mutex<Option<(u64, Sleep)>>,
+    /// What all that sleep wait for, as the network's thread knows.
+    known: Mutex<Option<Sleep>>,
     /// A jump to there or beyond is worth a report.
     says_at: AtomicI64,
     /// Something may come from other hosts.
@@ -28,15 +34,19 @@ pub(crate) struct Idle {
 
 impl Idle {
     pub(super) fn new() -> io::Result<Self> {
-        let [known, says_at] = [AWAKE, i64::MAX].map(AtomicI64::new);
-        let others_may_send = AtomicBool::new(true);
-        Ok(Self { wake: Wake::new()?, told: Mutex::default(), known, says_at, others_may_send })
+        Ok(Self {
+            wake: Wake::new()?,
+            told: Mutex::default(),
+            known: Mutex::default(),
+            says_at: AtomicI64::new(i64::MAX),
+            others_may_send: AtomicBool::new(true),
+        })
     }
 
-    /// All slept in this round of the network, and nobody does anything before that time.
-    pub(crate) fn tell(&self, round: u64, when: VirtualTime) {
-        if self.known.load(Ordering::Relaxed) != when.as_ns() {
-            *self.told.lock() = Some((round, when));
+    /// All slept in this round of the network.
+    pub(crate) fn tell(&self, round: u64, sleep: Sleep) {
+        if *self.known.lock() != Some(sleep) {
+            *self.told.lock() = Some((round, sleep));
             self.wake.wake();
         }
     }
@@ -54,21 +64,21 @@ impl Idle {
     }
 
     /// What was told of this round.
-    pub(super) fn take(&self, round: u64) -> Option<VirtualTime> {
+    pub(super) fn take(&self, round: u64) -> Option<Sleep> {
         self.wake.clear();
         let told = self.told.lock().take();
-        told.filter(|(of, _)| *of == round).map(|(_, when)| when)
+        told.filter(|(of, _)| *of == round).map(|(_, sleep)| sleep)
     }
 
-    /// Until when all sleep, as it is known now, when there is something to say, and whether something may come.
+    /// What all that sleep wait for, as it is known now, when there is something to say, and whether something may come.
     pub(super) fn publish(
         &self,
-        known: Option<VirtualTime>,
+        known: Option<Sleep>,
         says_at: VirtualTime,
         others_may_send: bool,
     ) {
         self.others_may_send.store(others_may_send, Ordering::Relaxed);
-        self.known.store(known.map_or(AWAKE, VirtualTime::as_ns), Ordering::Relaxed);
+        *self.known.lock() = known;
         self.says_at.store(says_at.as_ns(), Ordering::Relaxed);
     }
 

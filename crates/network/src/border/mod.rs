@@ -37,6 +37,7 @@ use connection::{Connection, Heard};
 pub use holding::AllHolds;
 use holding::Holding;
 pub(super) use idle::Idle;
+pub use idle::Sleep;
 pub use turns::Turns;
 
 /// From one sign of life to the next, where nothing else is said.
@@ -178,8 +179,10 @@ impl Hosts {
 
     /// Takes what was found out while the network's thread waited, in that round.
     pub(super) fn take_idle(&mut self, round: u64) {
-        if let Some(when) = self.idle.take(round) {
-            self.grants.is_idle_until(when);
+        match self.idle.take(round) {
+            Some(Sleep::Until(when)) => self.grants.is_idle_until(when),
+            Some(Sleep::ForTimersUntil(when)) => self.grants.waits_for_timers_until(when),
+            None => {}
         }
     }
 
@@ -255,7 +258,11 @@ impl Hosts {
         }
         self.turns.give(|when| self.grants.others_are_past(when));
         let grants = &self.grants;
-        self.idle.publish(grants.idle_until(), grants.says_at(), grants.others_may_send());
+        let sleep = match grants.idle_until() {
+            Some(when) => Some(Sleep::Until(when)),
+            None => grants.for_timers_until().map(Sleep::ForTimersUntil),
+        };
+        self.idle.publish(sleep, grants.says_at(), grants.others_may_send());
         self.grants.horizon()
     }
 

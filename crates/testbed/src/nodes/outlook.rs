@@ -6,6 +6,7 @@ use vtime::{HostSpan, VirtualTime};
 use std::sync::Arc;
 
 use domain::{Domain, host_now};
+use network::border::Sleep;
 use network::outlook::Outlook as OfNetwork;
 use network::owed::Owing;
 use runtime::launch::{Outlook, Waits};
@@ -40,8 +41,9 @@ impl Outlook for Network {
         }
     }
 
-    fn is_idle_until(&self, waits: &Waits, when: VirtualTime) {
-        self.network.is_idle_until(waits.round, when);
+    fn all_sleep(&self, waits: &Waits, until: VirtualTime, is_owed: bool) {
+        let sleep = if is_owed { Sleep::ForTimersUntil(until) } else { Sleep::Until(until) };
+        self.network.all_sleep(waits.round, sleep);
     }
 
     fn jumped(&self, now: VirtualTime) {

@@ -259,9 +259,9 @@ impl Shared {
     }
 
     /// Lets other hosts know that all have slept as they were seen, and until when.
-    fn tell_idle(&self, seen: &[Waits], when: VirtualTime) {
+    fn tell_sleep(&self, seen: &[Waits], until: VirtualTime, is_owed: bool) {
         for (outlook, waits) in self.outlooks.iter().zip(seen) {
-            outlook.is_idle_until(waits, when);
+            outlook.all_sleep(waits, until, is_owed);
         }
     }
 
@@ -313,11 +313,12 @@ impl Shared {
                 domain.jump(to).map_or(Turn::Kept(Keeping::Hosts), |_| Turn::Jumped)
             }
             Next::None => {
-                self.tell_idle(&outlooks, VirtualTime::MAX);
+                self.tell_sleep(&outlooks, VirtualTime::MAX, owed);
                 Turn::Kept(Keeping::NoDeadline)
             }
-            Next::At(_) if owed && self.kernel_timers == KernelTimers::Wait => {
+            Next::At(when) if owed && self.kernel_timers == KernelTimers::Wait => {
                 // What the kernel waits for may be on its way from another host.
+                self.tell_sleep(&outlooks, when, true);
                 let comes = outlooks.iter().any(|waits| waits.others_may_send);
                 Turn::Kept(if comes { Keeping::Hosts } else { Keeping::KernelTimers })
             }
@@ -325,7 +326,7 @@ impl Shared {
                 Turn::Kept(Keeping::Program)
             }
             Next::At(when) if when > domain.granted() => {
-                self.tell_idle(&outlooks, when);
+                self.tell_sleep(&outlooks, when, false);
                 Turn::Kept(Keeping::Hosts)
             }
             Next::At(when) => match domain.jump(when) {

@@ -56,8 +56,8 @@ pub trait Outlook: Send + Sync {
     fn ran_for_kernels(&self, span: HostSpan);
 
     /// When it waited as in `waits`, all slept, and nobody does anything before that time, to which the clock may not
-    /// jump yet: other hosts have granted no more.
-    fn is_idle_until(&self, waits: &Waits, when: VirtualTime);
+    /// jump yet, as other hosts have granted no more; but, where something `is_owed`, when a timer of a kernel ends.
+    fn all_sleep(&self, waits: &Waits, until: VirtualTime, is_owed: bool);
 
     /// The clock has jumped to there.
     fn jumped(&self, now: VirtualTime);
