@@ -14,7 +14,7 @@ use vtime::VirtualTime;
 /// What all that sleep wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sleep {
-    /// This time.
+    /// This time of their domain.
     Until(VirtualTime),
     /// The same, or a timer of a kernel, which runs on host time.
     ForTimersUntil(VirtualTime),
