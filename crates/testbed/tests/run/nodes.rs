@@ -150,7 +150,7 @@ links:
 #[test]
 fn programs_of_a_node_start_in_the_order_in_which_they_are_named() {
     let mut text = "scenario: order
-duration: 2 s
+duration: 8 s
 settle: 0 s
 nodes:
   a:
