@@ -11,6 +11,7 @@ Usage: tools/mutants.py [part of a mutant's name ...]       exit code 1 if a mut
        tools/mutants.py --page      writes the tables of docs/internals/quorum.md and hosts.md
 """
 
+import atexit
 import json
 import os
 import re
@@ -27,9 +28,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- mutants: written by tools/mutants.py --page -->", "<!-- end of mutants -->"
 
-# What crates of the project are compiled to, for all mutants.
-KEPT = tempfile.TemporaryDirectory(prefix="mutants-")
-LIBRARIES = Path(KEPT.name)
 MODELS = ["model"]
 MODEL = "model::"
 # How many events the simulator has in each mode to find a mistake.
@@ -136,9 +134,17 @@ def stateright() -> Path:
 
 
 @cache
+def libraries() -> Path:
+    """Where crates of the project are compiled to, for all mutants, until the end."""
+    folder = tempfile.mkdtemp(prefix="mutants-")
+    atexit.register(shutil.rmtree, folder)
+    return Path(folder)
+
+
+@cache
 def used(name: str) -> Path:
     """A crate of the project without its tests, compiled once."""
-    path = LIBRARIES / f"lib{name}.rlib"
+    path = libraries() / f"lib{name}.rlib"
     command = [compiler(), "--edition", "2024", "--cap-lints", "allow", "-C", "debuginfo=0"]
     command += ["--crate-type", "rlib", "--crate-name", name, "-o", str(path)]
     subprocess.run([*command, str(ROOT / "crates" / name / "src" / "lib.rs")], check=True)
@@ -148,7 +154,7 @@ def used(name: str) -> Path:
 def compile_tests(crate: Crate, folder: Path, explores: bool) -> str | None:
     """Builds the tests; says what the compiler says if it does not."""
     rustc = [compiler(), "--edition", "2024", "--cap-lints", "allow", "-C", "debuginfo=0"]
-    rustc += ["-L", f"dependency={LIBRARIES}"]
+    rustc += ["-L", f"dependency={libraries()}"]
     if explores:
         rustc += ["-C", "opt-level=1"]
     library = [*rustc, "-L", ".", "--crate-type", "rlib", "--crate-name"]
