@@ -148,9 +148,12 @@ def started(
     try:
         yield process
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            # Not `process.wait()`: an interrupt in the middle of one leaves its lock taken for ever.
+            with suppress(ChildProcessError):
+                os.waitpid(process.pid, 0)
 
 
 @contextmanager
