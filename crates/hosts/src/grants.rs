@@ -15,7 +15,7 @@
 //! A clock stops one nanosecond before the earliest arrival, so all frames of an instant are there before
 //! it begins, and it is the same instant in each run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 use vtime::{VirtualSpan, VirtualTime};
@@ -36,8 +36,8 @@ pub struct Grants {
     idle_until: Option<VirtualTime>,
     /// Nobody here does anything before, unless a frame arrives or a timer of a kernel ends.
     for_timers: Option<VirtualTime>,
-    /// Arrivals that lie ahead, of frames from other hosts, and how many.
-    arriving: BTreeMap<VirtualTime, u32>,
+    /// Arrivals that lie ahead, of frames from other hosts.
+    arriving: BTreeSet<VirtualTime>,
     /// The earliest arrival of frames that were received since the last report.
     unsaid: VirtualTime,
     wants: Option<VirtualTime>,
@@ -99,7 +99,7 @@ impl Grants {
             done: VirtualTime::ZERO,
             idle_until: None,
             for_timers: None,
-            arriving: BTreeMap::new(),
+            arriving: BTreeSet::new(),
             unsaid: VirtualTime::MAX,
             wants: None,
             step: VirtualSpan::from_ns(distances.least_from(me).as_ns() / 2),
@@ -140,9 +140,7 @@ impl Grants {
     /// Somebody does something at `now`. If nothing was to happen then, a promise that was made stays: what is
     /// sent is to be stamped with the time that is the answer.
     pub fn is_awake(&mut self, now: VirtualTime) -> VirtualTime {
-        if self.idle_until.is_some() && now < self.told() {
-            self.done = self.done.max(self.told());
-        }
+        self.done = self.done.max(self.told());
         (self.idle_until, self.for_timers) = (None, None);
         self.done.max(now)
     }
@@ -164,7 +162,7 @@ impl Grants {
         if arrival <= self.done {
             return Err(Fault::Late(self.done - arrival));
         }
-        *self.arriving.entry(arrival).or_default() += 1;
+        self.arriving.insert(arrival);
         Ok(())
     }
 
@@ -269,7 +267,7 @@ impl Grants {
     }
 
     fn first_arrival(&self) -> VirtualTime {
-        self.arriving.first_key_value().map_or(VirtualTime::MAX, |(&arrival, _)| arrival)
+        self.arriving.first().copied().unwrap_or(VirtualTime::MAX)
     }
 
     /// Before this time nothing arrives at a host that it has not received.

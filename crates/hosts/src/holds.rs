@@ -58,8 +58,6 @@ pub enum Do {
     /// Let it go on to this time and no further; call [`Holds::reached`] once it is there.
     RunTo(VirtualTime),
     Say(Message),
-    /// All clocks stand here: whoever has asked for a hold has it.
-    Stand(VirtualTime),
     /// Let the clock run.
     Run,
 }
@@ -111,8 +109,7 @@ impl Holds {
         Self { me, view: 0, round: 0, phase: Phase::Runs, hosts, ahead: VecDeque::new() }
     }
 
-    /// One more hold is asserted here. It is in force once [`Self::stand`] says where; [`Do::Stand`] comes
-    /// then, if it was not at once.
+    /// One more hold is asserted here. It is in force once [`Self::stand`] says where.
     pub fn hold(&mut self) -> Vec<Do> {
         let own = &mut self.hosts[self.me];
         own.holds += 1;
@@ -206,24 +203,6 @@ impl Holds {
         }
     }
 
-    /// Who holds, as far as it is known here: the number of a host, and how many holds are its own.
-    pub fn holders(&self) -> impl Iterator<Item = (usize, u32)> {
-        let is_still = matches!(self.phase, Phase::Still { .. });
-        let hosts = self.hosts.iter().enumerate();
-        let told = hosts.filter(move |(_, host)| is_still && host.at.is_some() && host.holds > 0);
-        told.map(|(number, host)| (number, host.holds))
-    }
-
-    /// Hosts whose answer is waited for before all stand.
-    pub fn awaited(&self) -> Vec<usize> {
-        let Phase::Still { are_all: false, .. } = self.phase else { return Vec::new() };
-        let gathers = self.present().any(|host| host.at.is_none());
-        let is_missing = |host: &Host| if gathers { host.at.is_none() } else { !host.stands };
-        let hosts = self.hosts.iter().enumerate();
-        let missing = hosts.filter(|(_, host)| !host.is_lost && is_missing(host));
-        missing.map(|(number, _)| number).collect()
-    }
-
     const fn says(&self, say: Say) -> Do {
         Do::Say(Message { view: self.view, round: self.round, say })
     }
@@ -243,7 +222,7 @@ impl Holds {
                 let host = &mut self.hosts[from];
                 (host.at, host.holds) = (Some(at), holds);
             }
-            // Of an round that is over.
+            // Of a round that is over.
             _ if round != self.round || self.phase == Phase::Runs => {}
             Say::Stop { at, holds } => (host.at, host.holds) = (Some(at), holds),
             Say::Stands => host.stands = true,
@@ -283,10 +262,7 @@ impl Holds {
             self.hosts[self.me].stands = true;
             todo.push(self.says(Say::Stands));
         }
-        if !are_all && self.present().all(|host| host.stands) {
-            are_all = true;
-            todo.push(Do::Stand(here));
-        }
+        are_all |= self.present().all(|host| host.stands);
         self.phase = Phase::Still { here, is_there, are_all };
         let is_mine = self.hosts.iter().position(|host| !host.is_lost) == Some(self.me);
         if is_mine && are_all && self.present().all(|host| host.holds == 0) {

@@ -16,8 +16,6 @@ const COUNT_OCTETS: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     received: u64,
-    /// How many of them the other one knows of.
-    said: u64,
     /// Words that the other one has received.
     delivered: u64,
     /// Those after these, and how many octets they are.
@@ -51,19 +49,12 @@ impl Session {
         let sent = self.sent.as_mut()?;
         let word = self.kept.get(*sent)?;
         *sent += 1;
-        self.said = self.received;
         Some([&self.received.to_le_bytes()[..], word].concat())
     }
 
     /// A record without a word: the other one is to know that this one is there, and what it has received.
-    pub fn beat(&mut self) -> Vec<u8> {
-        self.said = self.received;
+    pub fn beat(&self) -> Vec<u8> {
         self.received.to_le_bytes().to_vec()
-    }
-
-    /// Words of the other one which it may still keep, as it was not told that they have come.
-    pub const fn unsaid(&self) -> u64 {
-        self.received - self.said
     }
 
     /// A record has come over this connection. Returns the word in it, if there is one.

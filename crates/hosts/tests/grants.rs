@@ -350,6 +350,8 @@ fn who_wakes_unexpectedly_keeps_its_promise() {
     second.is_idle_until(us(500));
     // What comes back of what it does itself is nearer: nothing of it was said yet.
     assert_eq!(second.horizon(), us(105) - VirtualSpan::from_ns(1));
+    // Also if it has slept again meanwhile, and for less.
+    first.is_idle_until(us(20));
     assert_eq!(first.is_awake(us(3)), us(100));
     assert_eq!((first.next(), first.idle_until()), (us(100), None));
     assert_eq!(second.is_awake(us(4)), us(4), "nobody was promised anything");

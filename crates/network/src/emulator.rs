@@ -517,6 +517,13 @@ impl Round {
                         counted.dropped_unread
                     ));
                 }
+                if counted.put_off > 0 {
+                    stats.warnings.push(format!(
+                        "{} frames of node `{name}` left it later than they were sent: a program was woken from \
+                         outside, where other hosts had been told that all sleep",
+                        counted.put_off
+                    ));
+                }
                 if counted.withheld_repeats > 0 && self.domain.pace() == Pace::Events {
                     stats.warnings.push(format!(
                         "{} frames of node `{name}` that were under way were sent again by its kernel (and kept \

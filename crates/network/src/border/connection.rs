@@ -14,7 +14,7 @@ use super::greeting;
 /// Octets that wait for a connection that takes no more, beyond which nothing is sealed for it.
 const UNSENT_MAX: usize = 256 * 1024;
 /// Octets that are read at once, and how often in a row.
-const READ_OCTETS: usize = 64 * 1024;
+pub(super) const READ_OCTETS: usize = 64 * 1024;
 const READS_MAX: usize = 16;
 
 #[derive(Debug)]
@@ -154,12 +154,15 @@ impl Connection {
         outcome
     }
 
-    /// Reads what has come. `secret_of` knows the secret with each host, for connections that others have made.
-    pub(super) fn read(&mut self, secret_of: impl Fn(usize) -> Option<PairSecret>) -> Heard {
+    /// Reads what has come, by way of `octets`. `secret_of` knows the secret with each host, for connections that others have made.
+    pub(super) fn read(
+        &mut self,
+        octets: &mut [u8],
+        secret_of: impl Fn(usize) -> Option<PairSecret>,
+    ) -> Heard {
         let mut heard = Heard::default();
-        let mut octets = vec![0; READ_OCTETS];
         for _ in 0..READS_MAX {
-            match self.socket.read(&mut octets) {
+            match self.socket.read(octets) {
                 Ok(0) => heard.end = Some(End::Closed),
                 Ok(count) => {
                     if let Err(end) = self.take(&octets[..count], &secret_of, &mut heard.records) {

@@ -157,8 +157,6 @@ impl Holding {
                     self.hold = None;
                 }
                 Do::Say(message) => says.push(message),
-                // Those who wait are told once the step is over: it may not be so any more.
-                Do::Stand(_) => {}
                 Do::Run => {
                     domain.let_run_to(VirtualTime::MAX);
                     self.hold = None;

@@ -33,7 +33,7 @@ use super::Frame;
 use super::fabric::Departure;
 use super::placement::Placement;
 use super::plan::Plan;
-use connection::{Connection, Heard};
+use connection::{Connection, Heard, READ_OCTETS};
 pub use holding::AllHolds;
 use holding::Holding;
 pub(super) use idle::Idle;
@@ -94,6 +94,8 @@ pub(super) struct Hosts {
     listener: TcpListener,
     links: Vec<PeerLink>,
     unproven: Vec<Connection>,
+    /// For what is read.
+    octets: Vec<u8>,
     turns: Arc<Turns>,
     idle: Arc<Idle>,
     holding: Holding,
@@ -134,6 +136,7 @@ impl Hosts {
             listener: border.listener,
             links: border.peers.into_iter().map(link).collect(),
             unproven: Vec::new(),
+            octets: vec![0; READ_OCTETS],
             turns: Arc::new(Turns::new()?),
             idle: Arc::new(Idle::new()?),
             holding: Holding::new(border.me, border.placement.hosts())?,
@@ -209,7 +212,7 @@ impl Hosts {
         let mut entering = Vec::new();
         for mut connection in std::mem::take(&mut self.unproven) {
             let secrets = |host: usize| self.links.get(host).map(|link| link.peer.secret.clone());
-            match connection.read(secrets) {
+            match connection.read(&mut self.octets, secrets) {
                 Heard { end: Some(_), .. } => {}
                 heard if heard.records.is_empty() => {
                     if now - connection.since() < PROOF_LONGEST {
@@ -221,7 +224,7 @@ impl Hosts {
         }
         for host in 0..self.links.len() {
             let Some(mut connection) = self.links[host].connection.take() else { continue };
-            let heard = connection.read(|_| None);
+            let heard = connection.read(&mut self.octets, |_| None);
             let is_over = heard.end.is_some();
             self.hear(host, heard.records, now, &mut entering);
             if !is_over {
@@ -310,7 +313,9 @@ impl Hosts {
     }
 
     fn accept(&mut self, now: HostTime) {
-        while let Ok((socket, _)) = self.listener.accept() {
+        // Whoever makes more of them waits: the network goes on.
+        for _ in 0..UNPROVEN_MAX {
+            let Ok((socket, _)) = self.listener.accept() else { return };
             if let Ok(connection) = Connection::accepted(socket, self.me, now) {
                 self.unproven.push(connection);
             }
