@@ -30,7 +30,7 @@ pub struct Grants {
     distances: Distances,
     /// By host. Of this one, what it has said.
     hosts: Vec<Known>,
-    /// All that has happened here up to this time is done, and what is sent from now on is not stamped before it.
+    /// All that has happened here up to this time is done.
     done: VirtualTime,
     /// Nobody here does anything before, unless a frame arrives.
     idle_until: Option<VirtualTime>,
@@ -140,9 +140,8 @@ impl Grants {
     /// Somebody does something at `now`. If nothing was to happen then, a promise that was made stays: what is
     /// sent is to be stamped with the time that is the answer.
     pub fn is_awake(&mut self, now: VirtualTime) -> VirtualTime {
-        self.done = self.done.max(self.told());
         (self.idle_until, self.for_timers) = (None, None);
-        self.done.max(now)
+        self.told().max(now)
     }
 
     /// A frame leaves for another host, where it arrives at `arrival`.
@@ -187,9 +186,11 @@ impl Grants {
         self.wants = past;
     }
 
-    /// Nothing happens here before this time, unless a frame brings it about that was not received.
+    /// Nothing happens here before this time, unless a frame brings it about that was not received; nor before what
+    /// was promised, whoever has woken.
     pub fn next(&self) -> VirtualTime {
-        self.awaited().map_or(self.done, |when| when.max(self.done))
+        let here = self.awaited().unwrap_or(self.done);
+        here.max(self.done).max(self.told())
     }
 
     /// How far the clock may run by what is known: no frame arrives before or at this time any more.

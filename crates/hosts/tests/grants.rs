@@ -356,8 +356,16 @@ fn who_wakes_unexpectedly_keeps_its_promise() {
     assert_eq!((first.next(), first.idle_until()), (us(100), None));
     assert_eq!(second.is_awake(us(4)), us(4), "nobody was promised anything");
     second.is_idle_until(us(500));
+    // What comes before that time comes in time, and is answered before, too: nobody has promised anything of that.
+    second.sent(0, us(50));
+    first.received(1, us(50)).unwrap();
+    assert_eq!(first.is_awake(us(50)), us(50));
+    first.sent(1, us(50) + way);
+    second.received(0, us(55)).unwrap();
     first.sent(1, us(100) + way);
     second.advanced(second.horizon());
+    second.advanced(us(60));
+    second.is_idle_until(us(500));
     second.received(0, us(105)).unwrap();
     assert_eq!(second.next(), us(105));
 }
