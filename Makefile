@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
-CRATES := -p vtime -p terminal -p os -p settings -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
+CRATES := -p vtime -p terminal -p os -p settings -p remote -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
 	-p domain -p hosts -p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.

@@ -57,6 +57,7 @@ CRATES = {
     "terminal": [],
     "os": [],
     "settings": ["vtime"],
+    "remote": ["settings"],
     "report-kit": ["os", "random"],
     "probe": ["os", "terminal", "vtime"],
     "realtime": ["iec61850", "os", "quorum", "terminal"],
@@ -71,7 +72,7 @@ CRATES = {
     "network": ["domain", "hosts", "os", "random", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],
     "scenario": [
-        "domain", "network", "os", "plant", "random", "report-kit", "settings", "vtime",
+        "domain", "network", "os", "plant", "random", "remote", "report-kit", "settings", "vtime",
     ],
     # Files, not running parts: of domain, runtime and network it takes what is in records.
     "results": [
@@ -79,10 +80,12 @@ CRATES = {
     ],
     "type-tests": ["iec61850", "protection", "random", "report-kit", "substation", "terminal"],
     "readiness": ["os", "probe", "report-kit", "iec61850", "terminal"],
-    "latency": ["os", "probe", "readiness", "report-kit", "settings", "terminal", "vtime"],
+    "latency": [
+        "os", "probe", "readiness", "remote", "report-kit", "settings", "terminal", "vtime",
+    ],
     "testbed": [
-        "domain", "hosts", "latency", "network", "os", "plant", "random", "readiness", "report-kit",
-        "results", "runtime", "scenario", "settings", "terminal", "vtime",
+        "domain", "hosts", "latency", "network", "os", "plant", "random", "readiness", "remote",
+        "report-kit", "results", "runtime", "scenario", "settings", "terminal", "vtime",
     ],
 }
 NO_FOREIGN_CRATES = ["vtime", "shim"]

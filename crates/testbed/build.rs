@@ -9,7 +9,7 @@ fn main() {
 }
 
 /// The crates that `qcycle` is made of.
-const BUILT_FROM: [&str; 19] = [
+const BUILT_FROM: [&str; 20] = [
     "domain",
     "hosts",
     "iec61850",
@@ -20,6 +20,7 @@ const BUILT_FROM: [&str; 19] = [
     "probe",
     "random",
     "readiness",
+    "remote",
     "report-kit",
     "results",
     "runtime",

@@ -16,6 +16,7 @@ use latency::platform::{Platform, Refusal, Role};
 use latency::profile::CoreChoice;
 use probe::attend::{Load, Order};
 use probe::{Cores, Plan};
+use remote::Target;
 
 fn plan(cores: &Cores, priority: Option<i32>) -> Plan {
     Plan {
@@ -126,20 +127,21 @@ fn neighbours_are_containers_too_and_end_with_the_last_word() {
 #[ignore = "long: a static probe is built, and measures"]
 fn a_machine_behind_ssh() {
     let Some(server) = ssh_server::Server::start() else { return };
-    let spec = RemoteSpec {
-        host: "here".to_owned(),
+    let target = Target {
+        destination: "here".to_owned(),
         port: None,
         identity: None,
         config: Some(server.client_config()),
         folder: server.folder().display().to_string(),
-        cores: CoreChoice::All,
     };
+    let spec = RemoteSpec { target: target.clone(), cores: CoreChoice::All };
     measures(&mut Remote::new(&spec, &static_probe::binary()));
     // The programs are gone with their sessions; the last may be on its way.
     while std::fs::read_dir(server.folder()).unwrap().count() > 0 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let nobody = RemoteSpec { host: "nobody".to_owned(), ..spec };
+    let target = Target { destination: "nobody".to_owned(), ..target };
+    let nobody = RemoteSpec { target, ..spec };
     let Err(Refusal::NotMeasured(why)) = Remote::new(&nobody, &static_probe::binary()).prepare()
     else {
         panic!("a machine that does not answer cannot be measured")

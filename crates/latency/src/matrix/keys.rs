@@ -2,14 +2,13 @@
 //!
 //! One table for the reader and for `docs/reference/latency.md`, as for scenarios.
 
+use remote::target;
 use strum::VariantNames as _;
 
 use super::{Accelerator, Engine, GuestKernel};
 use settings::names::Names;
 use settings::table::Need::{Default, Optional, Required};
-use settings::table::Shape::{
-    Choice, File, List, Name, Named, Of, OneOf, Text, Time, Whole, Words,
-};
+use settings::table::Shape::{Choice, List, Name, Named, Of, OneOf, Text, Time, Whole, Words};
 use settings::table::{Forms, Key, Need, Shape, Table};
 
 const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str) -> Key {
@@ -330,9 +329,9 @@ pub(super) static REMOTE_OPTIONS: Table = Table {
     name: "remote options",
     keys: &[
         key("host", Text, Required, "destination as for ssh(1): `name` or `user@name`"),
-        key("port", Whole { min: 1, max: 65_535 }, Optional, "port of its ssh server"),
-        key("identity", File, Optional, "file of the private key"),
-        key("config", File, Optional, "configuration of ssh(1), instead of the user's"),
+        target::PORT,
+        target::IDENTITY,
+        target::CONFIG,
         key("folder", Text, Default("/tmp"), "folder for the probe while it runs"),
         key("cores", Text, Default("all"), "cores to use: `all`, or a list"),
     ],

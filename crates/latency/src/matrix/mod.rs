@@ -16,9 +16,9 @@ mod text;
 mod values;
 
 use std::fmt;
-use std::path::PathBuf;
 
 use probe::Cores;
+use remote::Target;
 use strum::{Display, EnumString, IntoStaticStr, VariantNames};
 
 use super::profile::{CoreChoice, Profile};
@@ -132,15 +132,7 @@ pub struct VmSpec {
 /// Options of a remote machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemoteSpec {
-    /// As ssh(1) knows it.
-    pub host: String,
-    /// Of its ssh server.
-    pub port: Option<u16>,
-    pub identity: Option<PathBuf>,
-    /// Configuration of ssh(1), instead of the user's.
-    pub config: Option<PathBuf>,
-    /// Where the probe is put while it runs.
-    pub folder: String,
+    pub target: Target,
     pub cores: CoreChoice,
 }
 
@@ -203,7 +195,7 @@ impl fmt::Display for PlatformKind {
                 };
                 write!(to, "virtual machines on this machine, with Debian's {kernel} kernel")
             }
-            Self::Remote(remote) => write!(to, "{}, by ssh", remote.host),
+            Self::Remote(remote) => write!(to, "{}, by ssh", remote.target.destination),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Reads what stands below `platforms`: a name alone means a built-in one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use probe::Cores;
+use remote::Target;
 
 use super::keys::ALL_BUILT_IN;
 use super::values::{check_name, chosen, cores, priority, yes};
@@ -111,35 +112,7 @@ fn vm(options: &Mapping<'_>) -> Option<VmSpec> {
 }
 
 fn remote(options: &Mapping<'_>, folder: &Path) -> Option<RemoteSpec> {
-    let host = options.parse("host", |text| {
-        // Such a word would be an option of ssh, and run what it likes here.
-        if text.is_empty() || text.starts_with('-') || text.contains(char::is_whitespace) {
-            let what = format!("{} is not a host name", quoted(text));
-            return Err(Fault::new(what, "write it as `name` or `user@name`"));
-        }
-        Ok(text.to_owned())
-    });
-    let remote_folder = options.parse("folder", |text| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
-        if !text.starts_with('/') || !text.chars().all(plain) {
-            let what = format!("{} is not a plain absolute path", quoted(text));
-            return Err(Fault::new(what, "write it as `/tmp`"));
-        }
-        Ok(text.to_owned())
-    });
-    let port = options.whole("port").and_then(|port| u16::try_from(port.value).ok());
-    let file = |key| {
-        // Absolute, since the matrix is written into the folder of the run.
-        let path = folder.join(PathBuf::from(options.text(key)?.value));
-        Some(std::path::absolute(&path).unwrap_or(path))
-    };
+    let target = Target::read(options, "host", folder);
     let cores = cores(options, &["all"]);
-    Some(RemoteSpec {
-        host: host?.value,
-        port,
-        identity: file("identity"),
-        config: file("config"),
-        folder: remote_folder?.value,
-        cores: cores?,
-    })
+    Some(RemoteSpec { target: target?, cores: cores? })
 }

@@ -74,16 +74,17 @@ fn write_platform(platform: &PlatformSpec, to: &mut String) -> fmt::Result {
         }
         PlatformKind::Remote(remote) => {
             writeln!(to, "    remote:")?;
-            writeln!(to, "      host: {}", quoted(&remote.host))?;
-            if let Some(port) = remote.port {
+            writeln!(to, "      host: {}", quoted(&remote.target.destination))?;
+            let target = &remote.target;
+            if let Some(port) = target.port {
                 writeln!(to, "      port: {port}")?;
             }
-            for (key, file) in [("identity", &remote.identity), ("config", &remote.config)] {
+            for (key, file) in [("identity", &target.identity), ("config", &target.config)] {
                 if let Some(file) = file {
                     writeln!(to, "      {key}: {}", quoted(&file.to_string_lossy()))?;
                 }
             }
-            writeln!(to, "      folder: {}", quoted(&remote.folder))?;
+            writeln!(to, "      folder: {}", quoted(&target.folder))?;
             writeln!(to, "      cores: {}", quoted(&remote.cores.to_string()))
         }
     }

@@ -1,0 +1,11 @@
+#![forbid(unsafe_code)]
+//! Machines that ssh(1) reaches: a program is carried there, runs, and is gone with its session.
+//!
+//! - [`target`]: how a machine is reached, as users write it
+//! - [`carry`]: how a program comes there
+
+pub mod carry;
+pub mod target;
+
+pub use carry::Carried;
+pub use target::Target;
