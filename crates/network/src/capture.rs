@@ -121,6 +121,8 @@ type Batch = (usize, i64, Vec<u8>);
 /// Several captures that are written beside the frames' way.
 #[derive(Debug)]
 pub struct Recorder {
+    /// By station, which capture is its own; none for those of other hosts.
+    of_station: Vec<Option<usize>>,
     captures: Vec<Capture>,
     due: Option<HostTime>,
     /// Octets handed over and not yet written.
@@ -141,10 +143,10 @@ struct Capture {
 }
 
 impl Recorder {
-    /// Begins `<name>.pcapng` in `folder` for each name.
-    pub fn begin(folder: &Path, names: &[String]) -> io::Result<Self> {
+    /// Begins `<name>.pcapng` in `folder` for each station that has a name here.
+    pub fn begin(folder: &Path, names: &[Option<String>]) -> io::Result<Self> {
         let mut files = Vec::new();
-        for name in names {
+        for name in names.iter().flatten() {
             let path = folder.join(format!("{name}.pcapng"));
             let with_path =
                 |error: io::Error| io::Error::new(error.kind(), format!("{path:?}: {error}"));
@@ -161,19 +163,24 @@ impl Recorder {
             thread.spawn(move || write(files, &received, &waiting))?
         };
         let capture = |name: &String| Capture { name: name.clone(), ..Capture::default() };
-        let captures = names.iter().map(capture).collect();
-        Ok(Self { captures, due: None, waiting, blocks, writer })
+        let captures = names.iter().flatten().map(capture).collect();
+        let number = |(station, name): (usize, &Option<String>)| {
+            name.is_some().then(|| names[..station].iter().flatten().count())
+        };
+        let of_station = names.iter().enumerate().map(number).collect();
+        Ok(Self { of_station, captures, due: None, waiting, blocks, writer })
     }
 
-    /// Records one frame in the capture at `index`; `host` is the host time now.
+    /// Records one frame in the capture of a station; `host` is the host time now.
     pub fn record(
         &mut self,
-        index: usize,
+        station: usize,
         realtime_ns: i64,
         heading: Heading,
         frame: &[u8],
         host: HostTime,
     ) {
+        let Some(index) = self.of_station[station] else { return };
         let capture = &mut self.captures[index];
         if self.waiting.load(Ordering::Relaxed) > WAITING_OCTETS_MAX {
             capture.missing_from.get_or_insert(realtime_ns);
@@ -352,12 +359,15 @@ mod tests {
     }
 
     fn recorded(folder: &Path) -> Recorder {
-        let mut recorder = Recorder::begin(folder, &["relay".into(), "meter".into()]).unwrap();
+        let mut recorder =
+            Recorder::begin(folder, &[None, Some("relay".into()), Some("meter".into())]).unwrap();
         let stamp_ns = 1_700_000_000_123_456_789;
         let mut frame = [0u8; 60];
         frame[12..14].copy_from_slice(&0x88b5u16.to_be_bytes());
+        // Of a station on another host.
         recorder.record(0, stamp_ns, Heading::Outbound, &frame, HostTime::ZERO);
-        recorder.record(0, stamp_ns + 1, Heading::Inbound, &frame[..59], HostTime::ZERO);
+        recorder.record(1, stamp_ns, Heading::Outbound, &frame, HostTime::ZERO);
+        recorder.record(1, stamp_ns + 1, Heading::Inbound, &frame[..59], HostTime::ZERO);
         recorder
     }
 
@@ -384,7 +394,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = recorded(folder.path());
         recorder.waiting.fetch_add(WAITING_OCTETS_MAX + 1, Ordering::Relaxed);
-        recorder.record(0, 1, Heading::Outbound, &[0; 60], HostTime::ZERO);
+        recorder.record(1, 1, Heading::Outbound, &[0; 60], HostTime::ZERO);
         let lost = recorder.finish();
         assert!(lost[0].reason.contains("1 frames are missing: the disk was too slow"), "{lost:?}");
         let file = std::fs::read(folder.path().join("relay.pcapng")).unwrap();
@@ -393,7 +403,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let error = Recorder::begin(Path::new("/nowhere/at/all"), &["relay".into()]).unwrap_err();
+        let error =
+            Recorder::begin(Path::new("/nowhere/at/all"), &[Some("relay".into())]).unwrap_err();
         assert!(error.to_string().contains("/nowhere/at/all/relay.pcapng"));
     }
 

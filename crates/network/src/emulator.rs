@@ -173,6 +173,9 @@ impl Round {
             let hosts = border.as_ref().map(|border| (&border.placement, border.me));
             hosts.is_none_or(|(placement, me)| placement.host_of(Place::Station(station)) == me)
         };
+        let captured = names.iter().enumerate();
+        let captured: Vec<_> =
+            captured.map(|(station, name)| is_here(station).then(|| name.clone())).collect();
         for (name, ..) in plan.nodes() {
             let station = names.iter().position(|station| station == name);
             let station = station.expect("nodes are stations");
@@ -199,7 +202,7 @@ impl Round {
             hosts: border.map(|border| Hosts::new(border, plan, host_now())).transpose()?,
             owed: (domain.pace() != Pace::Real).then(Owed::default),
             board: Arc::new(Board::new(devices, names.clone())),
-            recorder: captures.map(|folder| Recorder::begin(folder, &names)).transpose()?,
+            recorder: captures.map(|folder| Recorder::begin(folder, &captured)).transpose()?,
             domain,
             stopped,
             interfaces,

@@ -27,7 +27,7 @@
 //! - [`emulator`]: the thread between TAP devices and fabric
 //! - [`border`]: other hosts, to which frames go and from which they come
 //! - [`outlook`]: what the emulator waits for, for whoever lets virtual time jump
-//! - [`stats`]: what it counted
+//! - [`stats`]: what it counted; [`whole`]: the same of all hosts
 
 pub mod attacker;
 pub mod border;
@@ -46,6 +46,7 @@ pub mod stats;
 pub mod switch;
 pub mod tap;
 pub mod tcp_settings;
+pub mod whole;
 pub mod wire;
 
 /// An Ethernet frame from destination address to the end of the payload, without preamble and

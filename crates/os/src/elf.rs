@@ -39,6 +39,30 @@ pub fn needs_loader(object: &[u8]) -> Option<bool> {
     Some(false)
 }
 
+/// A program without what no loader reads, such as what debuggers want to know: mostly much smaller. `None` for
+/// what is no program of 64 bits.
+///
+/// What is loaded comes first in files that linkers write; the table of sections, which stands at the end, is
+/// then not there any more.
+pub fn as_loaded(mut object: Vec<u8>) -> Option<Vec<u8>> {
+    const PT_LOAD: u32 = 1;
+    // Where the head says where sections are, and how many.
+    const SECTIONS: std::ops::Range<usize> = 40..48;
+    const SECTION_COUNTS: std::ops::Range<usize> = 58..64;
+    let (first, size, count) = (long(&object, 32)?, half(&object, 54)?, half(&object, 56)?);
+    let mut end = first.checked_add(u64::from(size) * u64::from(count))?;
+    for header in headers(&object)? {
+        if word(&object, header)? == PT_LOAD {
+            end = end.max(long(&object, header + 8)?.checked_add(long(&object, header + 32)?)?);
+        }
+    }
+    let end = usize::try_from(end).ok().filter(|end| *end <= object.len())?;
+    object.get_mut(SECTIONS)?.fill(0);
+    object.get_mut(SECTION_COUNTS)?.fill(0);
+    object.truncate(end);
+    Some(object)
+}
+
 /// Where the program headers of an object of 64 bits lie.
 fn headers(object: &[u8]) -> Option<impl Iterator<Item = usize>> {
     if object.get(..5)? != b"\x7fELF\x02" {
@@ -83,6 +107,23 @@ mod tests {
     fn a_test_of_this_crate_needs_a_loader() {
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(needs_loader(&own), Some(true));
+    }
+
+    #[test]
+    fn a_program_runs_as_before_without_what_no_loader_reads() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let small = as_loaded(own.clone()).unwrap();
+        assert!(small.len() < own.len() / 2, "{} of {}", small.len(), own.len());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("small");
+        std::fs::write(&path, small).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .unwrap();
+        let ran = std::process::Command::new(&path).arg("--list").output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout);
+        assert!(said.contains("elf::tests::a_program_runs_as_before"), "{said}");
+        assert_eq!(as_loaded(b"\x7fELF\x02".to_vec()), None);
+        assert_eq!(as_loaded(vec![0xff; 4096]), None);
     }
 
     #[test]

@@ -14,6 +14,12 @@ const CLOCK_SOURCES: [&str; 4] = ["tsc", "arch_sys_counter", "kvm-clock", "hyper
 /// An idle state with a longer way out than this delays a wake-up noticeably, µs.
 const IDLE_EXIT_US_MAX: i64 = 10;
 
+/// Whether a clock source of the kernel is read in user space.
+#[must_use]
+pub fn is_read_in_user_space(clock_source: &str) -> bool {
+    CLOCK_SOURCES.contains(&clock_source)
+}
+
 pub(super) fn items(host: &Host, cores: &Cores) -> Vec<Item> {
     let findings = [
         ("preemption", preemption(host)),
@@ -185,7 +191,7 @@ fn clock_source(host: &Host) -> Finding {
     let Some(current) = host.text(&format!("{folder}/current_clocksource")) else {
         return Finding::unknown("not available in /sys");
     };
-    if CLOCK_SOURCES.contains(&current.as_str()) {
+    if is_read_in_user_space(&current) {
         return Finding::ok(current);
     }
     let there = host.text(&format!("{folder}/available_clocksource")).unwrap_or_default();

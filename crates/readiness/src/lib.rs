@@ -26,6 +26,7 @@ mod time;
 use std::time::Duration;
 
 pub use item::{Finding, Grade, Item, Report};
+pub use kernel::is_read_in_user_space;
 pub use probe::Cores;
 
 use host::Host;

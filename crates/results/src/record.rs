@@ -6,7 +6,7 @@
 //! Times are scenario time in nanoseconds unless the name says otherwise.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,10 @@ pub struct RunRecord {
     /// Variables of the host that programs were given.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// The hosts that nodes ran on, if the scenario names some; [`Self::machine`] is where the plant was and the results
+    /// came together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
     /// Programs, in the order of the scenario.
     pub programs: Vec<ProgramRecord>,
     /// Counters of links and switches, as the network gives them.
@@ -67,6 +71,20 @@ pub struct RunRecord {
     pub warnings: Vec<String>,
     /// Empty while the run is unfinished.
     pub verdicts: Vec<Verdict>,
+}
+
+/// A host that nodes ran on.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HostRecord {
+    pub name: String,
+    /// What ssh(1) was called with to reach it; absent for the machine where the run was started.
+    pub ssh: Option<String>,
+    /// Where other hosts reached it; absent where none did.
+    pub address: Option<IpAddr>,
+    pub machine: Machine,
+    /// Variables of it that programs there were given.
+    pub environment: BTreeMap<String, String>,
+    pub nodes: Vec<String>,
 }
 
 /// The scenario as far as results need it.

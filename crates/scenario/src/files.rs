@@ -4,6 +4,7 @@
 //! in that folder first, so that a scenario can bring its own. Symbolic links stay as they are:
 //! the `python3` of a virtual environment is a link that finds its libraries by its own path.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -95,6 +96,20 @@ impl Places {
             _ => "give a path relative to the folder of the scenario".into(),
         }
     }
+}
+
+/// The program that a scenario names, absolute: a path if it contains `/`, otherwise a file in `directory` or in a
+/// folder of `path`, which is as in `PATH`.
+///
+/// # Errors
+/// What is wrong with it, and the fix.
+pub fn find_program(directory: &Path, path: &OsStr, text: &str) -> Result<PathBuf, Fault> {
+    let places = Places {
+        directory: directory.to_owned(),
+        directory_shown: directory.to_owned(),
+        search: std::env::split_paths(path).map(|folder| directory.join(folder)).collect(),
+    };
+    places.program(text)
 }
 
 /// Whether a file may be executed; `None` if there is no such file.

@@ -2,6 +2,7 @@
 //!
 //! The readers, the JSON Schema and the reference page use it ([`settings::table`]).
 
+use remote::target;
 use settings::names::Names;
 use settings::table::{Forms, Key, Need, Shape, Table, key};
 
@@ -94,6 +95,13 @@ pub(crate) static SCENARIO: Table = Table {
             "time of day on the programs' clocks at scenario time zero; without it the host's",
         ),
         key("plant", Of(&PLANT), Optional, "the simulated grid"),
+        key(
+            "hosts",
+            Named(InPaths, &Of(&HOST)),
+            Optional,
+            "machines that the nodes run on, by name, with one virtual time over all of them; without it all \
+             nodes run on this machine",
+        ),
         key(
             "nodes",
             Named(OnNetwork, &Of(&NODE)),
@@ -195,11 +203,53 @@ pub(crate) static RECORD: Table = Table {
     ],
 };
 
+pub(crate) static HOST: Table = Table {
+    what: "a host",
+    name: "host",
+    keys: &[
+        key(
+            "ssh",
+            Text,
+            Optional,
+            "destination as for ssh(1): `name` or `user@name`; without it the host is this machine",
+        ),
+        target::PORT,
+        target::IDENTITY,
+        target::CONFIG,
+        key(
+            "folder",
+            Text,
+            Default("/tmp"),
+            "folder for the agent and its files while it runs there",
+        ),
+        key(
+            "address",
+            Text,
+            Optional,
+            "address at which the other hosts reach it; without it the one at which this machine reached its \
+             ssh server",
+        ),
+        key(
+            "directory",
+            Text,
+            Optional,
+            "folder there that stands for the folder of the scenario, with the programs in it; without it the \
+             same path as here",
+        ),
+    ],
+};
+
 pub(crate) static NODE: Table = Table {
     what: "a node",
     name: "node",
     keys: &[
         key("kind", Choice(&["process"]), Default("process"), "how the programs run"),
+        key(
+            "host",
+            Name(InPaths),
+            Optional,
+            "the host that it is on; required if there are `hosts`",
+        ),
         key(
             "address",
             Address,

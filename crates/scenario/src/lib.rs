@@ -10,6 +10,7 @@
 mod check;
 mod events;
 mod files;
+mod hosts;
 mod instant;
 mod keys;
 pub mod model;
@@ -21,9 +22,11 @@ mod read;
 mod reference;
 mod requirements;
 pub mod script;
+mod spread;
 pub mod told;
 mod topology;
 
+pub use files::find_program;
 pub use instant::realtime_ns as moment;
 pub use read::{Options, read, variants};
 pub use reference::{example, reference, schema};

@@ -6,13 +6,15 @@
 //! there unless they say otherwise.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
+use remote::Target;
 use serde::{Deserialize, Serialize};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
 use super::told::{self, Statistic};
+use ::network::placement::Placement;
 use ::network::plan::{self, Plan as Network};
 use ::plant::name::PointName;
 use domain::{Freeze, KernelTimers, Pace, span_ns};
@@ -51,12 +53,28 @@ pub struct Scenario {
     pub plant: Option<::plant::plan::Plan>,
     pub nodes: Vec<Node>,
     pub network: Network,
+    /// The hosts that nodes are on, if they are named; otherwise all are on this machine.
+    pub hosts: Option<Hosts>,
     pub captures: bool,
     /// Those of the variant and of all, sorted by time.
     pub events: Vec<Event>,
     pub requirements: Vec<Requirement>,
     /// Where that stands which only the engine of the plant can check.
     pub unchecked: Unchecked,
+}
+
+impl Scenario {
+    /// The number of the host that a node is on; 0 where no hosts are named.
+    #[must_use]
+    pub fn host_of(&self, node: usize) -> usize {
+        self.hosts.as_ref().map_or(0, |hosts| hosts.of_nodes[node])
+    }
+
+    /// Whether a host is this machine.
+    #[must_use]
+    pub fn is_here(&self, host: usize) -> bool {
+        self.hosts.as_ref().is_none_or(|hosts| hosts.all[host].ssh.is_none())
+    }
 }
 
 /// What only the engine of the plant can say whether it is right, and where it stands.
@@ -88,6 +106,38 @@ pub enum Order {
     Together,
     /// Each has instants of its own, nanoseconds later than those before it in the scenario.
     OneNodeAtATime,
+}
+
+/// The machines that nodes run on.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    /// Those that ssh reaches come first.
+    pub all: Vec<Host>,
+    /// By node, in the order of the scenario, the number of its host.
+    pub of_nodes: Vec<usize>,
+    /// Where each part of the network is.
+    pub placement: Placement,
+}
+
+impl Hosts {
+    /// The host of a node or an attacker; `None` if it is on no network.
+    #[must_use]
+    pub fn of_station(&self, network: &Network, name: &str) -> Option<usize> {
+        let number = network.stations.iter().position(|station| station.name == name)?;
+        Some(self.placement.host_of(plan::Place::Station(number)))
+    }
+}
+
+/// A machine that nodes run on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    pub name: String,
+    /// How it is reached; `None` for this machine.
+    pub ssh: Option<Target>,
+    /// Where other hosts reach it, if that is not where ssh does.
+    pub address: Option<IpAddr>,
+    /// What stands for the folder of the scenario there.
+    pub directory: PathBuf,
 }
 
 /// A place where programs run.
@@ -127,7 +177,8 @@ pub struct PointFile {
 pub struct Program {
     /// Name, unique in the scenario.
     pub name: String,
-    /// Program and arguments; the program is absolute and was there when the scenario was read.
+    /// Program and arguments. The program is absolute and was there when the scenario was read; on a host that
+    /// ssh reaches it is as it was written.
     pub command: Vec<String>,
     /// Variables set in addition to a minimal environment.
     pub environment: BTreeMap<String, String>,

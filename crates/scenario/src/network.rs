@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::nodes;
 use super::topology::Topology;
 use ::network::plan::{Attacker, Link, Loss};
-use settings::cursor::{Mapping, Placed};
+use settings::cursor::{Mapping, Place, Placed};
 use settings::problems::quoted;
 use settings::{names, suggest, units};
 
@@ -15,6 +15,8 @@ pub(super) struct Read<'a> {
     pub(super) switches: Vec<String>,
     pub(super) attackers: Vec<Attacker>,
     pub(super) links: Vec<Link>,
+    /// Where each of them stands.
+    pub(super) link_places: Vec<Place<'a>>,
     pub(super) topology: Topology,
     /// The links of the topology that join two switches.
     between_switches: Topology,
@@ -75,7 +77,10 @@ pub(super) fn read<'a>(scenario: &Mapping<'a>, nodes: &[nodes::Read<'a>]) -> Rea
     }
     for cursor in scenario.items("links") {
         match cursor.mapping().and_then(|mapping| read_link(&mapping, &mut read)) {
-            Some(link) => read.links.push(link),
+            Some(link) => {
+                read.links.push(link);
+                read.link_places.push(cursor.place);
+            }
             None => read.is_whole = false,
         }
     }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::files::Places;
 use super::model::{Compute, Node, OnExit, PointFile, Program};
-use super::plant;
+use super::{hosts, plant};
 use ::plant::name::{self, PointName};
 use settings::cursor::{Cursor, Mapping, Placed};
 use settings::problems::{Fault, quoted};
@@ -21,6 +21,8 @@ const PREFIX_LENGTHS: std::ops::RangeInclusive<u8> = 1..=30;
 pub(super) struct Read<'a> {
     pub(super) node: Node,
     pub(super) name: Placed<'a, String>,
+    /// The number of its host.
+    pub(super) host: Option<usize>,
     /// Whether there is an address, right or wrong.
     pub(super) has_address: bool,
     pub(super) address: Option<Placed<'a, (Ipv4Addr, u8)>>,
@@ -29,12 +31,21 @@ pub(super) struct Read<'a> {
     pub(super) programs: Vec<Placed<'a, String>>,
 }
 
-pub(super) fn read<'a>(scenario: &Mapping<'a>, places: &Places) -> Vec<Read<'a>> {
+pub(super) fn read<'a>(
+    scenario: &Mapping<'a>,
+    places: &Places,
+    hosts: &hosts::Read<'_>,
+) -> Vec<Read<'a>> {
     let nodes = scenario.named("nodes").into_iter();
-    nodes.map(|(name, cursor)| read_node(&name, &cursor, places)).collect()
+    nodes.map(|(name, cursor)| read_node(&name, &cursor, places, hosts)).collect()
 }
 
-fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) -> Read<'a> {
+fn read_node<'a>(
+    name: &Placed<'a, &str>,
+    cursor: &Cursor<'a>,
+    places: &Places,
+    hosts: &hosts::Read<'_>,
+) -> Read<'a> {
     name.place.clone().parse(name.value, names::on_network);
     let name = Placed { value: name.value.to_owned(), place: name.place.clone() };
     let node = Node {
@@ -47,6 +58,7 @@ fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) 
     let mut read = Read {
         node,
         name,
+        host: None,
         has_address: false,
         address: None,
         files: Vec::new(),
@@ -54,12 +66,14 @@ fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) 
     };
     if let Some(mapping) = cursor.mapping() {
         mapping.choice("kind");
+        read.host = hosts.of_node(&read.name, mapping.text("host").as_ref());
         read.has_address = mapping.has("address");
         read.address = mapping.parse("address", address);
         read.node.address = read.address.as_ref().map(|address| address.value);
         read.node.compute = mapping.mapping("compute").map(|it| compute(&it)).unwrap_or_default();
         read_files(&mapping, &mut read);
-        read_programs(&mapping, places, &mut read);
+        let here = hosts.is_here(read.host).then_some(places);
+        read_programs(&mapping, here, &mut read);
     }
     read
 }
@@ -101,7 +115,8 @@ fn read_files<'a>(node: &Mapping<'a>, read: &mut Read<'a>) {
     plant::refuse_twice(&points, "two files of this node serve", "serve it once");
 }
 
-fn read_programs<'a>(node: &Mapping<'a>, places: &Places, read: &mut Read<'a>) {
+/// Programs, which are looked for at `places` unless they are on another machine.
+fn read_programs<'a>(node: &Mapping<'a>, places: Option<&Places>, read: &mut Read<'a>) {
     for program in node.items("programs").iter().filter_map(Cursor::mapping) {
         let name = program.parse("name", names::of_program);
         let command = program.cursor("run").and_then(|run| command(&run, places));
@@ -116,8 +131,8 @@ fn read_programs<'a>(node: &Mapping<'a>, places: &Places, read: &mut Read<'a>) {
     }
 }
 
-/// Program and arguments, the program as it was found.
-fn command(run: &Cursor<'_>, places: &Places) -> Option<Vec<String>> {
+/// Program and arguments, the program as it was found, or as it stands where nobody can look yet.
+fn command(run: &Cursor<'_>, places: Option<&Places>) -> Option<Vec<String>> {
     let mut words = if run.is_list() {
         let items = run.as_shape(&Shape::List(&Shape::Text)).items()?;
         let words = items.iter().map(|item| item.parse(no_zero).map(|word| word.value));
@@ -129,6 +144,7 @@ fn command(run: &Cursor<'_>, places: &Places) -> Option<Vec<String>> {
         run.place.wrong("no program is given", "write the program and its arguments");
         return None;
     };
+    let Some(places) = places else { return Some(words) };
     let found = places.program(program).and_then(|path| {
         let no_text = |_| {
             let what = format!("the path of {} is not UTF-8", quoted(program));

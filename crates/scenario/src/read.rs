@@ -15,7 +15,7 @@ use vtime::{Tdf, VirtualSpan};
 use super::check::World;
 use super::files::Places;
 use super::model::{Event, Happening, Mention, Node, Order, Requirement, Scenario, Unchecked};
-use super::{check, events, instant, network, nodes, plant, requirements};
+use super::{check, events, hosts, instant, network, nodes, plant, requirements, spread};
 use crate::keys::{SCENARIO, TOP};
 use ::network::plan::{self, Host, Link, Loss, Plan, PlanError};
 use ::plant::name::{self, PointName};
@@ -138,7 +138,8 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     let stall_guard = top.parse("stall_guard", units::time_of_guard);
     let start = top.parse("start", instant::realtime_ns);
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
-    let nodes = nodes::read(top, &places);
+    let hosts = hosts::read(top, &places);
+    let nodes = nodes::read(top, &places, &hosts);
     let captures = top.choice("capture").is_none_or(|word| word.value == "all");
     let programs = nodes.iter().flat_map(|node| node.programs.iter().map(move |name| (name, node)));
     let programs = programs.map(|(name, node)| (name.value.clone(), node.name.value.clone()));
@@ -153,6 +154,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     network::check_ends(&world.network, &nodes);
     check::addresses(&nodes);
     check::programs(&nodes);
+    spread::check(top, &hosts, &nodes);
     check::point_files(&nodes, &plant.driven, &world);
     let mut points = mentions(&plant, &nodes);
     let chosen = read_stories(top, options, &world, &mut points);
@@ -166,7 +168,8 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     let mut events = story.events;
     events.retain(|event| event.at < duration);
     events.sort_by_key(|event| event.at);
-    let nodes: Vec<Node> = nodes.into_iter().map(|read| read.node).collect();
+    let placed: Vec<_> = nodes.into_iter().map(|read| (read.node, read.host)).collect();
+    let nodes: Vec<Node> = placed.iter().map(|(node, _)| node.clone()).collect();
     let seed = options.seed.unwrap_or(seed?.value);
     let network = plan(&nodes, &world.network, &events, seed)
         .map_err(|error| {
@@ -177,6 +180,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
             }
         })
         .ok()?;
+    let hosts = spread::placed(hosts, &network, &world.network, &placed)?;
     Some(Scenario {
         name: name?.value,
         description: description?.value,
@@ -197,6 +201,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
         plant: plant.plant,
         nodes,
         network,
+        hosts,
         captures,
         events,
         requirements: story.requirements,

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::told::Statistic;
 use crate::keys::{
-    COMPUTE, EVENTS, FLOW, LINK, MEASURES, NODE, PLANT, POINT_FILE, PORT_FLOW, PROFILE, PROGRAM,
-    RECORD, REQUIREMENT, SCENARIO, VARIANT,
+    COMPUTE, EVENTS, FLOW, HOST, LINK, MEASURES, NODE, PLANT, POINT_FILE, PORT_FLOW, PROFILE,
+    PROGRAM, RECORD, REQUIREMENT, SCENARIO, VARIANT,
 };
 use serde_json::Value;
 use settings::reference::{write_forms, write_table};
@@ -46,7 +46,7 @@ struct Section {
     tables: &'static [(&'static str, Shape)],
 }
 
-static SECTIONS: [Section; 7] = [
+static SECTIONS: [Section; 8] = [
     Section {
         heading: "The top of the file",
         text: "",
@@ -59,7 +59,7 @@ seed: 7
 tdf: 0.5
 pace: skip
 kernel_timers: late
-order: one-node-at-a-time
+order: together
 freeze: 5 ms
 stall_guard: 1 ms
 capture: all
@@ -90,18 +90,43 @@ plant:
         ],
     },
     Section {
+        heading: "hosts",
+        text: "A mapping from the name of a host to how it is reached. All have one virtual time: a node sees \
+               the same, at the same times, wherever it is. A host that ssh reaches needs no installation: \
+               `qcycle` is copied there, runs while the run goes on, and is removed. It must have the same kind \
+               of processor and the programs of its nodes, and ssh must not ask for a password. Hosts connect to \
+               each other by TCP, encrypted, the later in the file to the earlier, and this machine to all; \
+               frames on a link between two hosts must take some time. Switches and attackers are where their \
+               shortest links lead. Measured in [several hosts](../internals/hosts.md).",
+        example: "\
+hosts:
+  bench-a:
+    ssh: lab@192.0.2.11
+    port: 22
+    identity: keys/lab
+    config: ssh_config
+    folder: /run
+    address: 10.1.0.11
+    directory: /opt/feeder
+  desk: {}
+",
+        tables: &[("", Shape::Of(&HOST))],
+    },
+    Section {
         heading: "nodes",
         text: "A mapping from the name of a node to:",
         example: "\
 nodes:
   sensor:
     kind: process
+    host: bench-a
     address: 10.0.0.4/24
     files:
       - {point: generator.wind.kW, access: read, latency: 1 ms}
     programs:
       - {name: sensor, run: sh sensor.sh --port 5020}
   controller:
+    host: desk
     address: 10.0.0.1/24
     compute: {per_wakeup: 50 us, per_processor_time: 8}
     files:

@@ -19,7 +19,8 @@ use runtime::agent::{attach, client, exec, keep, listing, registry};
 use runtime::launch::freeze::{self, FreezeConfig, Method};
 use runtime::launch::program::Gate;
 use terminal::exit::{BadUsage, Exit};
-use testbed::nodes::{daemon, node};
+use testbed::nodes::needs::Needs;
+use testbed::nodes::{daemon, node, relay};
 use testbed::{bus, compare, run};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
@@ -239,7 +240,8 @@ enum Command {
     #[command(after_help = "Examples:\n  \
         qcycle compare runs/minimal-1 runs/minimal-2\n  \
         qcycle compare --tolerance 10us runs/minimal-*\n  \
-        qcycle compare --payload --json reference runs/minimal-7\n\n\
+        qcycle compare --payload --json reference runs/minimal-7\n  \
+        qcycle compare --any-scenario runs/one-host-1 runs/four-hosts-1\n\n\
         Exit codes: 0 the same, 11 nothing to compare, 14 different, 69 a run has not ended or its \
         files\n\
         cannot be read.")]
@@ -254,6 +256,9 @@ enum Command {
         /// Compare the octets of frames, too.
         #[arg(long)]
         payload: bool,
+        /// Compare runs of scenarios whose texts differ, too, such as one that was spread over hosts.
+        #[arg(long)]
+        any_scenario: bool,
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,
@@ -358,6 +363,13 @@ enum Command {
         owner: i32,
         #[arg(long)]
         outputs: i32,
+    },
+    #[command(hide = true)]
+    Relay {
+        #[arg(long)]
+        network: bool,
+        #[arg(long)]
+        files: bool,
     },
     #[command(hide = true)]
     Node {
@@ -472,9 +484,9 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             );
             Ok(Exit::Done)
         }
-        Command::Compare { runs, tolerance, payload, json } => {
+        Command::Compare { runs, tolerance, payload, any_scenario, json } => {
             let tolerance_ns = tolerance.as_ns().unsigned_abs();
-            let rules = results::compare::Rules { tolerance_ns, payload };
+            let rules = results::compare::Rules { tolerance_ns, payload, any_scenario };
             compare::run(&compare::Options { runs, rules, json })
         }
         Command::Bus { wiring, publisher, relays } => {
@@ -523,6 +535,9 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Agent { owner, outputs } => {
             std::process::exit(daemon::main(inherited([owner, outputs])?).into())
+        }
+        Command::Relay { network, files } => {
+            std::process::exit(relay::main(Needs { network, files }).into())
         }
         Command::Node { socket, gate, seeded } => {
             let [socket, gate] = inherited([socket, gate])?;

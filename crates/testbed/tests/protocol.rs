@@ -62,8 +62,10 @@ fn what(example: &Value) -> &'static str {
     }
     if example.get("report").is_some() {
         return match read(example) {
+            Report::There(_) => "report there",
             Report::Prepared { .. } => "report prepared",
             Report::Met => "report met",
+            Report::Lost { .. } => "report lost",
             Report::Failed { .. } => "report failed",
             Report::Ask { .. } => "report ask",
             Report::Started { .. } => "report started",
@@ -112,8 +114,10 @@ fn every_message_is_described_as_it_is() {
         "order answer error",
         "order status",
         "order end",
+        "report there",
         "report prepared",
         "report met",
+        "report lost",
         "report failed",
         "report ask",
         "output",

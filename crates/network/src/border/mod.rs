@@ -66,7 +66,15 @@ pub struct Border {
     /// Told, once, when each other host was there.
     pub met: Sender<()>,
     /// Told, once, of a host that does not do as it should or is lost: no result is right any more.
-    pub faults: Sender<String>,
+    pub faults: Sender<Fault>,
+}
+
+/// A host that does not do as it should, or is lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    pub host: usize,
+    /// In a sentence, with its name.
+    pub reason: String,
 }
 
 /// Where another host is, and what proves that it is that one.
@@ -105,7 +113,7 @@ pub(super) struct Hosts {
     /// `None` once it was told.
     met: Option<Sender<()>>,
     /// `None` once a fault was told.
-    faults: Option<Sender<String>>,
+    faults: Option<Sender<Fault>>,
 }
 
 /// All that there is about one other host.
@@ -308,7 +316,8 @@ impl Hosts {
     pub(super) fn fail(&mut self, host: usize, what: &str) {
         if let Some(faults) = self.faults.take() {
             // Whoever is told may have ended the run already.
-            let _ = faults.send(format!("host `{}` {what}", self.links[host].peer.name));
+            let reason = format!("host `{}` {what}", self.links[host].peer.name);
+            let _ = faults.send(Fault { host, reason });
         }
     }
 

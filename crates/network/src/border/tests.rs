@@ -26,7 +26,7 @@ struct Part {
 
 struct Parts {
     parts: Vec<Part>,
-    faults: Receiver<String>,
+    faults: Receiver<Fault>,
     listeners: Vec<SocketAddr>,
 }
 
@@ -172,7 +172,8 @@ fn a_host_that_is_held_holds_the_others_and_one_that_dies_is_told_of() {
     assert!(parts.faults.try_recv().is_err());
     drop(parts.parts.remove(0).emulator);
     let fault = parts.faults.recv_timeout(Duration::from_secs(20)).unwrap();
-    assert_eq!(fault, "host `n0` has not answered for 3000 ms");
+    let reason = "host `n0` has not answered for 3000 ms".to_owned();
+    assert_eq!(fault, Fault { host: 0, reason });
 }
 
 #[test]

@@ -14,7 +14,7 @@ use report_kit::outcome::Outcome;
 use scenario::model::{Disturbed, End, Measure, MeasureKind, Requirement, Window};
 
 const MS: i64 = 1_000_000;
-const EXACT: Rules = Rules { tolerance_ns: 0, payload: true };
+const EXACT: Rules = Rules { tolerance_ns: 0, payload: true, any_scenario: false };
 
 fn verdict(kind: MeasureKind, value: f64) -> Verdict {
     let measure = Measure { kind, window: Window::default() };
@@ -86,7 +86,7 @@ fn outcome_value_unit_and_presence_of_a_verdict_do() {
 /// Both ends of a gap may lie anywhere within the tolerance.
 #[test]
 fn times_of_verdicts_have_the_tolerance_and_other_values_have_none() {
-    let rules = Rules { tolerance_ns: 10_000, payload: false };
+    let rules = Rules { tolerance_ns: 10_000, payload: false, any_scenario: false };
     assert!(with_verdict(rules, gap_ms(27.52)).is_same());
     assert!(!with_verdict(rules, gap_ms(27.520_001)).is_same());
     assert!(!with_verdict(Rules::default(), gap_ms(27.500_001)).is_same());
@@ -306,7 +306,7 @@ proptest! {
     fn a_run_is_the_same_as_itself(
         frames in prop::collection::vec(any_frame(), 0..20), zero_ns: i64, tolerance_ns: u64,
     ) {
-        let rules = Rules { tolerance_ns, payload: true };
+        let rules = Rules { tolerance_ns, payload: true, any_scenario: false };
         prop_assert!(of_frames(rules, [zero_ns; 2], [&frames, &frames]).is_same());
     }
 
@@ -339,7 +339,7 @@ proptest! {
         frames in prop::array::uniform2(prop::collection::vec(any_frame(), 0..10)),
         zeros_ns: [i64; 2], tolerance_ns in 0u64..1 << 40,
     ) {
-        let rules = Rules { tolerance_ns, payload: true };
+        let rules = Rules { tolerance_ns, payload: true, any_scenario: false };
         let [one, other] = &frames;
         let there = of_frames(rules, zeros_ns, [one, other]);
         let mut back = of_frames(rules, [zeros_ns[1], zeros_ns[0]], [other, one]);
@@ -354,7 +354,7 @@ proptest! {
     fn times_are_equal_up_to_the_tolerance_and_no_further(by_ns in -1i64 << 40..1 << 40) {
         let frames = [&[frame(0, 60)][..], &[frame(by_ns, 60)]];
         let same = |tolerance_ns| {
-            of_frames(Rules { tolerance_ns, payload: false }, [0; 2], frames).is_same()
+            of_frames(Rules { tolerance_ns, payload: false, any_scenario: false }, [0; 2], frames).is_same()
         };
         prop_assert!(same(by_ns.unsigned_abs()));
         prop_assert!(by_ns == 0 || !same(by_ns.unsigned_abs() - 1));

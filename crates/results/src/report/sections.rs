@@ -357,12 +357,33 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("qcycle", versions.qcycle.clone()),
         ("Commit", versions.git_commit.clone().unwrap_or_default()),
         ("Plant engine", versions.plant_engine.clone().unwrap_or_default()),
+        ("Hosts of nodes", hosts(record)),
         ("CPU", machine.cpu_model.clone()),
         ("Cores", machine.cores.to_string()),
         ("Memory", format!("{gibibytes} GiB")),
         ("Clock source", machine.clock_source.clone()),
         ("Kernel", format!("{} {}", machine.kernel, machine.kernel_version).trim().to_owned()),
     ]
+}
+
+/// The machines that nodes ran on, where that was not the one of the rows below.
+fn hosts(record: &RunRecord) -> String {
+    let hosts = record.hosts.iter().map(|host| {
+        let machine = &host.machine;
+        let reached =
+            host.ssh.as_ref().map_or_else(|| "here".to_owned(), |ssh| format!("ssh {ssh}"));
+        format!(
+            "{} ({reached}): {}; {}, {} cores, {}, {}",
+            host.name,
+            host.nodes.join(", "),
+            machine.cpu_model,
+            machine.cores,
+            machine.kernel,
+            machine.clock_source
+        )
+    });
+    let hosts: Vec<String> = hosts.collect();
+    if hosts.is_empty() { "this one".to_owned() } else { hosts.join(" | ") }
 }
 
 /// What others made of the factor that was asked for.

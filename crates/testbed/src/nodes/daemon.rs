@@ -32,7 +32,7 @@ use super::watch::{self, Watch};
 use crate::devices::{self, Randomness, Server};
 use domain::{Domain, Guard, NodeTime, Pace, Start};
 use hosts::seal::PairSecret;
-use network::border::{AllHolds, Border, Peer};
+use network::border::{AllHolds, Border, Fault, Peer};
 use network::emulator::{self, Emulator};
 use os::fds;
 use os::signals;
@@ -47,6 +47,8 @@ use runtime::launch::{Follower, Jumper, Outlook};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long hosts may take to connect to each other, once all of them wait for that.
 const MEET_LONGEST: Duration = Duration::from_secs(10);
+/// How long a runner may take to end a run of which a host is lost.
+const LOST_LONGEST: Duration = Duration::from_secs(10);
 /// How long the last output of programs may take to be reported after all of them have ended.
 const OUTPUT_LONGEST: Duration = Duration::from_secs(1);
 
@@ -166,12 +168,13 @@ impl Programs {
 }
 
 impl Agent {
-    fn prepare(setup: Setup, owner: &Arc<Owner>) -> anyhow::Result<Self> {
+    fn prepare(mut setup: Setup, owner: &Arc<Owner>) -> anyhow::Result<Self> {
         let version = setup.version;
         ensure!(
             version == VERSION,
             "the runner uses protocol version {version}, this agent {VERSION}"
         );
+        find_programs(&mut setup)?;
         let (name, registration) = register(&setup.name)?;
         let zero = VirtualTime::ZERO + setup.settle;
         let start = Start {
@@ -325,7 +328,7 @@ impl Agent {
             address: addresses[host],
             secret: PairSecret(hosts.secrets[host]),
         });
-        let ((met, all_met), (faults, told)) = (mpsc::channel(), mpsc::channel::<String>());
+        let ((met, all_met), (faults, told)) = (mpsc::channel(), mpsc::channel::<Fault>());
         let border = Border {
             me: hosts.me,
             placement: hosts.placement.clone(),
@@ -338,10 +341,13 @@ impl Agent {
         self.start_network(Some(border))?;
         let (owner, programs) = (Arc::clone(&self.owner), Arc::clone(&self.programs));
         thread::Builder::new().name("faults".into()).spawn(move || {
-            if let Ok(reason) = told.recv()
+            if let Ok(Fault { host, reason }) = told.recv()
                 && !programs.stopping.load(Ordering::Relaxed)
             {
-                owner.report(&Report::Failed { reason });
+                owner.report(&Report::Lost { host, reason });
+                // A runner that cannot be heard any more, or hears nothing, ends nothing.
+                thread::sleep(LOST_LONGEST);
+                owner.hang_up();
             }
         })?;
         ensure!(
@@ -528,6 +534,28 @@ impl Agent {
             thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Looks for all programs, so that none is missing once some have begun.
+fn find_programs(setup: &mut Setup) -> anyhow::Result<()> {
+    let folder = &setup.directory;
+    ensure!(
+        folder.is_dir(),
+        "there is no folder {}, in which programs are to run; make it and put them there",
+        folder.display()
+    );
+    let path = setup.environment.get("PATH").cloned().unwrap_or_default();
+    for program in setup.nodes.iter_mut().flat_map(|node| &mut node.programs) {
+        let Some(word) = program.command.first_mut() else { continue };
+        let found = scenario::find_program(folder, path.as_ref(), word);
+        let found = found.map_err(|fault| {
+            anyhow::anyhow!("program `{}`: {}; {}", program.name, fault.what, fault.fix)
+        })?;
+        *word = found.into_os_string().into_string().map_err(|path| {
+            anyhow::anyhow!("program `{}`: its path {} is not UTF-8", program.name, path.display())
+        })?;
+    }
+    Ok(())
 }
 
 /// Registers a name, or one like it where another run has it: two runs with folders of their own

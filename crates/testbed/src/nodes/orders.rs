@@ -4,7 +4,7 @@
 //! all the negotiation there is. `docs/internals/agent-protocol.md` describes the order of events.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use network::placement::Placement;
 use network::plan::Plan;
 use network::stats::NetworkStats;
 use plant::name::PointName;
+use report_kit::machine::Machine;
 use results::disturbance::Disturbance;
 use results::record::ReadAccount;
 use runtime::agent::protocol::Status;
@@ -114,6 +115,8 @@ pub struct Hosts {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "kebab-case")]
 pub enum Report {
+    /// A relay is there ([`super::relay`]), where an agent is reached by ssh; before any order.
+    There(Box<There>),
     /// Everything is there and the clock is held at virtual zero.
     Prepared {
         /// Name of the domain: the one that was ordered, or one like it where that is taken.
@@ -126,6 +129,11 @@ pub enum Report {
     },
     /// All other hosts are there.
     Met,
+    /// Another host is lost, or does not do as it should: the run is no result from here on.
+    Lost {
+        host: usize,
+        reason: String,
+    },
     /// Something could not be made; nothing is left of the rest.
     Failed {
         /// The error as users read it.
@@ -168,6 +176,21 @@ pub enum Report {
     Arrived,
     /// Everything is stopped; the last report.
     Ended(Box<FinalReport>),
+}
+
+/// What a runner needs to know of another machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct There {
+    pub machine: Machine,
+    /// Processes that ran or wanted to, averaged over a minute; absent if the kernel does not say.
+    pub load: Option<f64>,
+    /// Where its ssh server was reached, and from where.
+    pub address: Option<IpAddr>,
+    pub reached_from: Option<IpAddr>,
+    /// A folder for captures, which come home at the end.
+    pub captures: PathBuf,
+    /// What programs get of the variables that are set there.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// Lines that a program wrote. They take a way of their own: there is no limit to what programs

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
@@ -18,13 +19,14 @@ use super::orders::{Order, Output, Report};
 pub(super) struct Owner {
     reports: Queue<UnixStream>,
     outputs: Queue<File>,
+    socket: UnixStream,
 }
 
 /// Something to write to for one after the other, in the order in which they have come. A lock
 /// alone is not fair: a thread that writes without a pause would keep all others from it, and the lines of
 /// a program would be stamped late because of another one.
 #[derive(Debug)]
-struct Queue<W> {
+pub(super) struct Queue<W> {
     turns: Mutex<Turns>,
     changed: Condvar,
     to: Mutex<W>,
@@ -37,12 +39,12 @@ struct Turns {
 }
 
 impl<W: Write> Queue<W> {
-    fn new(to: W) -> Self {
+    pub(super) fn new(to: W) -> Self {
         Self { turns: Mutex::default(), changed: Condvar::new(), to: Mutex::new(to) }
     }
 
     /// Writes all of it in turn; that nobody reads any more is no concern of the writer.
-    fn write(&self, octets: &[u8]) {
+    pub(super) fn write(&self, octets: &[u8]) {
         let mut turns = self.turns.lock();
         let own = turns.next;
         turns.next += 1;
@@ -58,11 +60,17 @@ impl<W: Write> Queue<W> {
 impl Owner {
     pub(super) fn new(stream: &UnixStream, outputs: OwnedFd) -> std::io::Result<Self> {
         let reports = Queue::new(stream.try_clone()?);
-        Ok(Self { reports, outputs: Queue::new(outputs.into()) })
+        let socket = stream.try_clone()?;
+        Ok(Self { reports, outputs: Queue::new(outputs.into()), socket })
     }
 
     pub(super) fn report(&self, report: &Report) {
         send(&self.reports, report);
+    }
+
+    /// Ends the way to the runner: there are no more orders, which is the end of the agent.
+    pub(super) fn hang_up(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 
     pub(super) fn warn(&self, text: String) {

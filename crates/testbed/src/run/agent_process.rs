@@ -1,100 +1,113 @@
-//! The agent as a child of the runner, at the other end of a socket.
+//! An agent as the runner has it: a process of this machine, which is the agent itself or the ssh session that leads
+//! to it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-
-use super::event::RunEvent;
+use super::event::EventsOf;
+use super::hearing::Hearing;
 use super::outputs::{LastLines, Outputs};
-use crate::nodes::orders::{Order, Report};
-use os::fds;
-use os::sockets;
+use super::said::Said;
+use crate::nodes::child::{self, AgentChild};
+use crate::nodes::orders::{Order, Output, Report};
 
-/// How long an agent may take to end once nobody orders anything any more.
+/// How long an agent may take to end once nobody orders anything any more; over ssh, its relay takes longer than
+/// the agent itself.
 const DROP_LONGEST: Duration = Duration::from_secs(2);
+const DROP_LONGEST_OVER_SSH: Duration = Duration::from_secs(5);
 
 /// An agent. Dropping it ends it and everything that it made.
 #[derive(Debug)]
 pub(super) struct AgentProcess {
     process: Child,
-    socket: UnixStream,
+    orders: Orders,
     outputs: JoinHandle<()>,
     last_lines: LastLines,
+    said: Option<Said>,
+}
+
+/// The way of orders to an agent.
+#[derive(Debug)]
+pub(super) enum Orders {
+    Socket(UnixStream),
+    /// To a thread that writes them to a session of ssh, which may be slow; `None` once it is to end.
+    Session(Option<Sender<Vec<u8>>>, Arc<Hearing>),
 }
 
 impl AgentProcess {
-    /// Starts an agent, which has its socket in the folder `sockets`. What programs write goes to
+    /// Starts an agent on this machine, which has its socket in the folder `sockets`. What programs write goes to
     /// `outputs`, reports go to `events`.
     ///
     /// The reader of reports never waits for the session, so the session may wait until the agent
     /// takes an order. The reader of outputs waits for the disk, and programs then wait for it.
     pub(super) fn start(
         sockets: &Path,
-        events: Sender<RunEvent>,
+        events: EventsOf,
         mut outputs: Outputs,
     ) -> anyhow::Result<Self> {
-        let (socket, theirs) = UnixStream::pair()?;
-        let (written, writer) = std::io::pipe()?;
-        let ends = [theirs.as_raw_fd(), writer.as_raw_fd()].map(|fd| fd.to_string());
-        let mut command = Command::new("/proc/self/exe");
-        command.args(["agent", "--owner", &ends[0], "--outputs", &ends[1]]);
-        command.env(sockets::VARIABLE, sockets);
-        // Ctrl-Z must not stop the agent and leave the programs running; Ctrl-C is for the runner.
-        command.process_group(0);
-        fds::inherit(&mut command, theirs.as_fd());
-        fds::inherit(&mut command, writer.as_fd());
-        let process = command.spawn().context("cannot start the agent")?;
-        drop((theirs, writer));
+        let AgentChild { process, socket, written } = child::start(sockets)?;
         let (losses, last_lines) = (events.clone(), outputs.last_lines());
         let last = last_lines.clone();
         let outputs = thread::Builder::new().name("outputs".into()).spawn(move || {
             for line in BufReader::new(written).lines().map_while(Result::ok) {
                 // What cannot be read was cut off with its agent, or is a mistake of it; whose
                 // lines they were is not known, and the next may be good.
-                let lost = match serde_json::from_str(&line) {
-                    Ok(output) => outputs.write(&output).into_iter().collect(),
-                    Err(_) => last.losses(None, "the agent sent a message that cannot be read"),
-                };
-                for loss in lost {
-                    // A session that is over learns of nothing more.
-                    let _ = losses.send(RunEvent::Lost(loss));
+                match serde_json::from_str::<Output>(&line) {
+                    Ok(output) => losses.record(&mut outputs, &output),
+                    Err(_) => {
+                        let reason = "the agent sent a message that cannot be read";
+                        last.losses(None, reason).into_iter().for_each(|loss| losses.lost(loss));
+                    }
                 }
             }
-            for loss in outputs.changed() {
-                let _ = losses.send(RunEvent::Lost(loss));
-            }
+            outputs.changed().into_iter().for_each(|loss| losses.lost(loss));
         })?;
         let reader = BufReader::new(socket.try_clone()?);
         thread::Builder::new().name("reports".into()).spawn(move || {
             for line in reader.lines().map_while(Result::ok) {
-                let happened = match serde_json::from_str::<Report>(&line) {
-                    Ok(report) => RunEvent::Report(report),
+                let is_heard = match serde_json::from_str::<Report>(&line) {
+                    Ok(report) => events.report(report),
                     Err(error) => {
-                        RunEvent::AgentGone(format!("the agent sent an invalid message: {error}"))
+                        events.gone(format!("the agent sent an invalid message: {error}"))
                     }
                 };
-                if events.send(happened).is_err() {
+                if !is_heard {
                     return;
                 }
             }
-            let _ = events.send(RunEvent::AgentGone("the agent ended unexpectedly".to_owned()));
+            events.gone("the agent ended unexpectedly".to_owned());
         })?;
-        Ok(Self { process, socket, outputs, last_lines })
+        Ok(Self { process, orders: Orders::Socket(socket), outputs, last_lines, said: None })
+    }
+
+    /// One that is reached by the session `process` of ssh; `outputs` ends when nothing more can come.
+    pub(super) fn over_ssh(
+        process: Child,
+        orders: Sender<Vec<u8>>,
+        outputs: JoinHandle<()>,
+        last_lines: LastLines,
+        (hearing, said): (Arc<Hearing>, Said),
+    ) -> Self {
+        let orders = Orders::Session(Some(orders), hearing);
+        Self { process, orders, outputs, last_lines, said: Some(said) }
     }
 
     /// Orders something. The reader of its reports finds out if the agent is gone.
     pub(super) fn order(&mut self, order: &Order) {
         let mut line = serde_json::to_string(order).expect("an order is plain data");
         line.push('\n');
-        let _ = self.socket.write_all(line.as_bytes());
+        match &mut self.orders {
+            Orders::Socket(socket) => _ = socket.write_all(line.as_bytes()),
+            Orders::Session(session, _) => {
+                let _ = session.as_ref().map(|to| to.send(line.into_bytes()));
+            }
+        }
     }
 
     /// Ends an agent that does not end by itself. Its programs die with it.
@@ -104,10 +117,12 @@ impl AgentProcess {
         let _ = self.process.wait();
     }
 
-    /// Whether all that programs have written is recorded, within so long.
+    /// Whether all that programs have written is recorded, within so long; from another machine, until its session
+    /// ends or is silent for too long.
     pub(super) fn outputs_within(&self, longest: Duration) -> bool {
         let until = Instant::now() + longest;
-        while !self.outputs.is_finished() && Instant::now() < until {
+        let is_late = || self.said.is_none() && Instant::now() >= until;
+        while !self.outputs.is_finished() && !is_late() {
             thread::sleep(Duration::from_millis(1));
         }
         self.outputs.is_finished()
@@ -118,7 +133,15 @@ impl AgentProcess {
         &self.last_lines
     }
 
-    pub(super) fn end_within(&mut self, longest: Duration) -> Option<std::process::ExitStatus> {
+    /// How it has ended, in words, if it does so soon.
+    pub(super) fn end_in_words(&mut self) -> String {
+        let status = self.end_within(Duration::from_secs(1));
+        let status = status.map_or_else(String::new, |status| format!(" ({status})"));
+        let last = self.said.as_ref().and_then(Said::last);
+        last.map_or_else(|| status.clone(), |last| format!(": {last}"))
+    }
+
+    fn end_within(&mut self, longest: Duration) -> Option<ExitStatus> {
         let until = Instant::now() + longest;
         loop {
             match self.process.try_wait() {
@@ -133,8 +156,17 @@ impl AgentProcess {
 impl Drop for AgentProcess {
     fn drop(&mut self) {
         // An agent whose runner is gone tidies up and ends.
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        if self.end_within(DROP_LONGEST).is_none() {
+        let longest = match &mut self.orders {
+            Orders::Socket(socket) => {
+                let _ = socket.shutdown(std::net::Shutdown::Both);
+                DROP_LONGEST
+            }
+            Orders::Session(session, hearing) => {
+                *session = None;
+                if hearing.is_reached() { DROP_LONGEST_OVER_SSH } else { Duration::ZERO }
+            }
+        };
+        if self.end_within(longest).is_none() {
             self.kill();
         }
     }

@@ -31,7 +31,8 @@ const REPORTED_PART: i64 = 5;
 pub(super) struct Disturbances {
     writer: Option<DisturbanceWriter>,
     settle: VirtualSpan,
-    watched_to_ns: Option<i64>,
+    /// By host, until when its agent has watched.
+    watched_to_ns: Vec<Option<i64>>,
     parties: BTreeMap<(Option<String>, String, Cause), PartyRecord>,
     longest: Vec<Disturbance>,
     load: Option<Load>,
@@ -46,11 +47,15 @@ pub(super) fn least_reported_ns(scenario: &Scenario) -> i64 {
 }
 
 impl Disturbances {
-    pub(super) fn create(folder: &RunFolder, settle: VirtualSpan) -> anyhow::Result<Self> {
+    pub(super) fn create(
+        folder: &RunFolder,
+        settle: VirtualSpan,
+        hosts: usize,
+    ) -> anyhow::Result<Self> {
         Ok(Self {
             writer: Some(folder.disturbance_writer()?),
             settle,
-            watched_to_ns: None,
+            watched_to_ns: vec![None; hosts],
             parties: BTreeMap::new(),
             longest: Vec::new(),
             load: None,
@@ -61,9 +66,14 @@ impl Disturbances {
         self.load = Load::now();
     }
 
-    /// Records what an agent reports, in time of the domain. Returns a warning if it cannot be
+    /// Records what the agent of a host reports, in time of the domain. Returns a warning if it cannot be
     /// written.
-    pub(super) fn note(&mut self, to_ns: i64, mut new: Vec<Disturbance>) -> Option<String> {
+    pub(super) fn note(
+        &mut self,
+        host: usize,
+        to_ns: i64,
+        mut new: Vec<Disturbance>,
+    ) -> Option<String> {
         let writer = self.writer.as_mut()?;
         let settle_ns = self.settle.as_ns();
         for one in &mut new {
@@ -79,7 +89,7 @@ impl Disturbances {
                  requirements whose windows end later are not judged"
             ));
         }
-        self.watched_to_ns = Some(to_ns.saturating_sub(settle_ns));
+        self.watched_to_ns[host] = Some(to_ns.saturating_sub(settle_ns));
         // Before scenario time zero nothing is judged, and programs that start are late with that.
         for one in new.into_iter().filter(|one| one.to_ns > 0) {
             self.count(&one);
@@ -107,7 +117,7 @@ impl Disturbances {
         if writer.is_as_written(&folder.path().join(disturbance_file::NAME)) {
             return None;
         }
-        self.watched_to_ns = None;
+        self.watched_to_ns.fill(None);
         Some(format!("{} was changed by another process during the run", disturbance_file::NAME))
     }
 
@@ -117,7 +127,7 @@ impl Disturbances {
         parties.sort_by_key(|party| Reverse(party.lost_ns));
         DisturbanceRecord {
             // Nothing was watched before the first report.
-            watched_to_ns: self.watched_to_ns.unwrap_or(i64::MIN),
+            watched_to_ns: self.watched_to_ns.iter().min().copied().flatten().unwrap_or(i64::MIN),
             parties,
             longest: self.longest.clone(),
             host: self.load.as_ref().and_then(|load| load.until_now(run_cpu_s)),

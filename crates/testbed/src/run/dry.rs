@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::failure::Failure;
 use super::grid::Grid;
-use super::needs;
+use super::{engine, parts};
+use crate::nodes::needs::Needs;
 use scenario::model::Scenario;
 use scenario::{self, Options};
 
@@ -31,10 +32,11 @@ pub fn check(file: &Path, options: &Options) -> Result<String, Failure> {
     }
     // The engine may start threads, and namespaces are for processes with one; but what is wrong
     // with the scenario is reported first, as it is so on every machine.
-    let needs: Result<Vec<()>, _> = scenarios.iter().map(needs::check).collect();
+    let needs: Result<Vec<()>, _> =
+        scenarios.iter().filter_map(parts::needs_here).map(Needs::check).collect();
     // Points are those of all variants, so one plant answers for all.
     if let Some((scenario, plan)) = scenarios.first().and_then(|s| Some((s, s.plant.as_ref()?))) {
-        Grid::open(scenario, plan, &needs::engine_folders())?;
+        Grid::open(scenario, plan, &engine::folders())?;
     }
     needs.map_err(Failure::Setup)?;
     Ok(scenarios.first().map(|scenario| summary(scenario, &variants)).unwrap_or_default())

@@ -47,7 +47,9 @@ impl Inputs {
             all.add_circuit(&plant.circuit);
             plant.profiles.iter().for_each(|profile| all.add(&profile.file, Role::Data));
         }
-        for program in scenario.nodes.iter().flat_map(|node| &node.programs) {
+        let nodes = scenario.nodes.iter().enumerate();
+        let here = nodes.filter(|(node, _)| scenario.is_here(scenario.host_of(*node)));
+        for program in here.flat_map(|(_, node)| &node.programs) {
             all.add_program(program, &scenario.directory);
         }
         let found = all.files.into_iter().map(|(path, role)| {

@@ -8,13 +8,15 @@
 //!
 //! - [`session`]: the course of a run
 //! - [`event`]: what it waits for; [`failure`]: what keeps it from beginning
-//! - [`needs`]: what this machine must have
+//! - [`parts`]: the agents, one or one on each host; [`together`]: their last reports as one
 //! - [`dry`]: a scenario checked, and nothing started
 //! - [`account`]: the record while the run goes on
 //! - [`environment`]: the variables that programs have
 //! - [`inputs`]: the files that it is made of
 //! - [`grid`]: the plant with the events of the scenario
-//! - [`agent_process`]: the agent as a child of the runner
+//! - [`engine`]: where its engine is looked for
+//! - [`agent_process`]: an agent as a child of the runner
+//! - [`far_agent`]: one on another machine; [`hearing`], whether it is heard; [`said`], what its session says
 //! - [`outputs`]: what programs write
 //! - [`interrupt`]: signals that ask to end
 //! - [`disturbances`]: what keeps programs from acting in time, and what others do to the domain
@@ -26,18 +28,23 @@ mod account;
 mod agent_process;
 mod disturbances;
 mod dry;
+mod engine;
 mod environment;
 mod event;
 mod failure;
+mod far_agent;
 mod grid;
+mod hearing;
 mod inputs;
 mod interrupt;
 mod last_words;
 mod log;
-mod needs;
 mod outputs;
+mod parts;
 mod progress;
+mod said;
 mod session;
+mod together;
 
 pub use dry::check;
 pub use failure::Failure;

@@ -19,7 +19,7 @@ use os::files;
 use results::RunFolder;
 use results::doubt::Loss;
 use results::output::{Channel, OutputLine};
-use scenario::model::Scenario;
+use scenario::model::Node;
 
 /// Octets of output recorded for each program. A program that writes without a pause would
 /// fill the disk of a long run.
@@ -88,18 +88,23 @@ impl Growing for File {
 }
 
 impl Outputs {
-    pub(super) fn create(folder: &RunFolder, scenario: &Scenario) -> anyhow::Result<Self> {
+    /// Files for the programs of some nodes.
+    pub(super) fn create<'n>(
+        folder: &RunFolder,
+        nodes: impl Iterator<Item = &'n Node>,
+        settle: VirtualSpan,
+    ) -> anyhow::Result<Self> {
         let (mut files, last) = (BTreeMap::new(), LastLines::default());
-        for program in scenario.nodes.iter().flat_map(|node| &node.programs) {
+        for program in nodes.flat_map(|node| &node.programs) {
             let path = folder.program_log(&program.name);
             let context = || format!("cannot write {}", path.display());
             File::create(&path).with_context(context)?;
             // What is cut back leaves no gap behind.
             let file = File::options().append(true).open(&path).with_context(context)?;
             files.insert(program.name.clone(), Log::new(path, file, LOG_OCTETS_MAX));
-            last.note(&program.name, -scenario.settle.as_ns());
+            last.note(&program.name, -settle.as_ns());
         }
-        Ok(Self { files, settle: scenario.settle, last })
+        Ok(Self { files, settle, last })
     }
 
     pub(super) fn last_lines(&self) -> LastLines {

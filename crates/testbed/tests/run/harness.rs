@@ -29,8 +29,14 @@ pub(crate) const DEATH_LONGEST: Duration = Duration::from_secs(5);
 /// Lets `qcycle compare` say that all these runs are the same.
 #[track_caller]
 pub(crate) fn are_the_same(folders: &[PathBuf]) {
+    are_alike(folders, &[]);
+}
+
+/// The same, with options of that command.
+#[track_caller]
+pub(crate) fn are_alike(folders: &[PathBuf], options: &[&str]) {
     let mut compare = Command::new(QCYCLE);
-    let compared = compare.arg("compare").args(folders).output().unwrap();
+    let compared = compare.arg("compare").args(options).args(folders).output().unwrap();
     let told = String::from_utf8_lossy(&compared.stdout).into_owned();
     let pace =
         |folder: &PathBuf| RunFolder::open(folder).unwrap().record().unwrap().wall.unwrap().pace;

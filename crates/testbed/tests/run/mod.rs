@@ -6,6 +6,7 @@ mod compare;
 mod compute;
 mod disturbed;
 mod dry;
+mod far;
 mod harness;
 mod hostile;
 mod hosts;

@@ -8,6 +8,7 @@ use vtime::VirtualSpan;
 
 use super::{Options, Over, Session, colon, title};
 use crate::nodes::orders;
+use crate::run::together::together;
 use crate::run::{disturbances, last_words};
 use domain::Pace;
 use plant::PlantStats;
@@ -22,9 +23,9 @@ impl Session<'_> {
         mut self,
         over: Over,
         wall_s: f64,
-        last: Option<orders::FinalReport>,
         options: &Options,
     ) -> anyhow::Result<(Exit, bool)> {
+        let last = together(self.scenario, &mut self.parts);
         let last_ns = last.as_ref().map_or(0, |ended| ended.status.clock.virtual_ns);
         let reached = match over.how {
             EndedHow::Complete => self.scenario.duration,

@@ -1,32 +1,38 @@
 //! The course of a run: prepare, begin, answer until it is over, stop, judge.
 //!
+//! - [`begin`]: until everything is there
 //! - [`programs`]: what becomes of its programs
 //! - [`conclude`]: what there is to say of it
 
+mod begin;
 mod conclude;
 mod programs;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use vtime::{HostSpan, VirtualSpan};
+use vtime::VirtualSpan;
 
-use crate::nodes::orders::{self, Order, PlantAnswer, Report, Setup};
+use crate::nodes::kept::kept;
+use crate::nodes::needs::Needs;
+use crate::nodes::orders::{Order, PlantAnswer, Report};
 use crate::run::account::Account;
 use crate::run::agent_process::AgentProcess;
 use crate::run::disturbances::{self, Disturbances};
-use crate::run::environment;
-use crate::run::event::RunEvent;
+use crate::run::engine;
+use crate::run::event::{EventsOf, Happened, RunEvent};
 use crate::run::failure::Failure;
+use crate::run::far_agent::{self, Capture, Captures};
 use crate::run::grid::{AccessError, Grid};
 use crate::run::inputs::Inputs;
 use crate::run::interrupt::Interrupt;
 use crate::run::log::Log;
-use crate::run::needs;
 use crate::run::outputs::Outputs;
+use crate::run::parts::{self, Part, Stage};
 use crate::run::progress::Progress;
 use network::plan;
 use os::signals;
@@ -36,13 +42,11 @@ use report_kit::machine::Versions;
 use results::doubt::Loss;
 use results::record::{EndedHow, EventRecord, ProgramEnd, ProgramRecord, RunEnd, ScenarioRecord};
 use results::{RunFolder, RunRecord};
-use runtime::agent::protocol::VERSION;
 use runtime::agent::registry;
 use scenario::model::{Event, Happening, Scenario};
 use terminal::exit::Exit;
 
-/// How long an agent may take to prepare, and to stop everything.
-const PREPARE_LONGEST: Duration = Duration::from_secs(60);
+/// How long an agent may take to stop everything.
 const END_LONGEST: Duration = Duration::from_secs(4);
 /// What each node adds to that: the kernel takes its time to take namespaces down.
 const END_LONGEST_PER_NODE: Duration = Duration::from_millis(100);
@@ -76,7 +80,7 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
     let sockets = Folder::make().map_err(Failure::Setup)?.path().to_owned();
     // What agents that were killed have left behind. That it stays there does no harm.
     let _ = registry::remove_dead();
-    needs::check(scenario).map_err(Failure::Setup)?;
+    parts::needs_here(scenario).map_or(Ok(()), Needs::check).map_err(Failure::Setup)?;
     let interrupt = Interrupt::pass_on(arrivals).map_err(|error| Failure::Setup(error.into()))?;
     let mut left = options.repeat_disturbed;
     loop {
@@ -107,7 +111,7 @@ fn run_once(
     (sockets, sender, events): (&Path, Sender<RunEvent>, Receiver<RunEvent>),
 ) -> Result<(Exit, bool), Failure> {
     let grid = match &scenario.plant {
-        Some(plan) => Some(Grid::open(scenario, plan, &needs::engine_folders())?),
+        Some(plan) => Some(Grid::open(scenario, plan, &engine::folders())?),
         None => None,
     };
     let folder = RunFolder::create(&options.runs, &scenario.name).map_err(Failure::Setup)?;
@@ -115,28 +119,67 @@ fn run_once(
     if options.copy_inputs {
         inputs.copy(&folder).map_err(Failure::Setup)?;
     }
-    let outputs = Outputs::create(&folder, scenario).map_err(Failure::Setup)?;
-    let agent = AgentProcess::start(sockets, sender, outputs).map_err(Failure::Setup)?;
+    let parts = start(scenario, &folder, sockets, &sender).map_err(Failure::Setup)?;
     let session =
-        Session::new(scenario, grid, (folder, inputs), agent, events).map_err(Failure::Setup)?;
+        Session::new(scenario, grid, (folder, inputs), parts, events).map_err(Failure::Setup)?;
     session.run(options)
+}
+
+/// Starts an agent on each host.
+fn start(
+    scenario: &Scenario,
+    folder: &RunFolder,
+    sockets: &Path,
+    events: &Sender<RunEvent>,
+) -> anyhow::Result<Vec<Part>> {
+    let hosts = scenario
+        .hosts
+        .as_ref()
+        .map_or_else(|| vec![None], |hosts| hosts.all.iter().cloned().map(Some).collect());
+    let is_far = hosts.iter().flatten().any(|host| host.ssh.is_some());
+    let carried = is_far.then(far_agent::carried).transpose()?.map(Arc::new);
+    let mut parts = Vec::new();
+    for (number, host) in hosts.into_iter().enumerate() {
+        let nodes = || parts::nodes_of(scenario, number);
+        let outputs = Outputs::create(folder, nodes(), scenario.settle)?;
+        let events = EventsOf { host: number, to: events.clone() };
+        let target = host.as_ref().and_then(|host| host.ssh.as_ref());
+        let agent = match target.zip(carried.as_ref()) {
+            None => AgentProcess::start(sockets, events, outputs)?,
+            Some((target, carried)) => {
+                let names = parts::captured(scenario, number).into_iter();
+                let wanted =
+                    names.filter(|_| scenario.captures && !scenario.network.links.is_empty());
+                let wanted = wanted.map(|name| Capture {
+                    name: RunFolder::capture_name(name),
+                    path: folder.capture_path(name),
+                });
+                let begin_ns = -scenario.settle.as_ns();
+                let captures = Captures { wanted: wanted.collect(), begin_ns };
+                let needs = Needs::of(nodes());
+                far_agent::start(target, carried, needs, events, outputs, captures)?
+            }
+        };
+        parts.push(Part::new(host, agent));
+    }
+    Ok(parts)
 }
 
 struct Session<'s> {
     scenario: &'s Scenario,
     grid: Option<Grid>,
     folder: RunFolder,
-    agent: AgentProcess,
+    parts: Vec<Part>,
+    /// Name of the time domain.
+    domain: String,
     events: Receiver<RunEvent>,
     inputs: Inputs,
     log: Log,
     record: RunRecord,
     account: Account,
     disturbances: Disturbances,
-    /// How far the clock had come when the agent last said so, in time of the domain.
+    /// How far the clock had come when an agent last said so, in time of the domain.
     seen_ns: i64,
-    /// The agent is gone and reports no more.
-    agent_gone: bool,
     cpu_s: BTreeMap<String, f64>,
     begun: Instant,
 }
@@ -152,7 +195,7 @@ impl<'s> Session<'s> {
         scenario: &'s Scenario,
         mut grid: Option<Grid>,
         (folder, inputs): (RunFolder, Inputs),
-        agent: AgentProcess,
+        parts: Vec<Part>,
         events: Receiver<RunEvent>,
     ) -> anyhow::Result<Self> {
         let log = Log::create(&folder.log_path())?;
@@ -167,7 +210,7 @@ impl<'s> Session<'s> {
         let engine = grid.as_mut().map(Grid::engine_version);
         let mut record = RunRecord::begin(about, 0, Versions::of(crate::BUILD, engine));
         record.inputs = inputs.record();
-        record.environment = environment::kept();
+        record.environment = kept();
         for node in &scenario.nodes {
             for program in &node.programs {
                 record.programs.push(ProgramRecord {
@@ -183,20 +226,20 @@ impl<'s> Session<'s> {
             }
         }
         folder.write_record(&record)?;
-        let disturbances = Disturbances::create(&folder, scenario.settle)?;
+        let disturbances = Disturbances::create(&folder, scenario.settle, parts.len())?;
         Ok(Self {
             disturbances,
             scenario,
             grid,
             folder,
-            agent,
+            parts,
+            domain: String::new(),
             events,
             inputs,
             log,
             record,
             account: Account::new(),
             seen_ns: 0,
-            agent_gone: false,
             cpu_s: BTreeMap::new(),
             begun: Instant::now(),
         })
@@ -205,8 +248,7 @@ impl<'s> Session<'s> {
     fn run(mut self, options: &Options) -> Result<(Exit, bool), Failure> {
         let name = self.folder.name();
         self.log.line(None, &format!("run {name} of {}", self.scenario.file.display()));
-        self.agent.order(&Order::Prepare(Box::new(self.setup(&name))));
-        match self.prepared() {
+        match self.prepare(&name) {
             Ok(None) => {}
             Ok(Some(signal)) => {
                 self.not_begun(EndedHow::Interrupted, signal);
@@ -224,46 +266,17 @@ impl<'s> Session<'s> {
         self.folder.write_record(&self.record).map_err(Failure::Setup)?;
         self.begun = Instant::now();
         self.disturbances.begin();
-        self.agent.order(&Order::Begin);
+        self.order_all(&Order::Begin);
         let mut progress =
             Progress::new(seconds(self.scenario.settle), seconds(self.scenario.duration));
         let over = self.attend(&mut progress);
         self.log.line(None, &format!("over: {}{}", over.how.words(), colon(&over.reason)));
         let wall_s = self.begun.elapsed().as_secs_f64();
-        let last = self.stop();
-        self.hear_out(last.as_ref().map(|ended| &*ended.unheard));
+        self.stop();
+        self.hear_out();
         progress.finish();
-        let exit = self.conclude(over, wall_s, last, options).map_err(Failure::Setup)?;
+        let exit = self.conclude(over, wall_s, options).map_err(Failure::Setup)?;
         Ok(exit)
-    }
-
-    fn setup(&self, name: &str) -> Setup {
-        let scenario = self.scenario;
-        let environment = environment::of_all(scenario, name);
-        Setup {
-            version: VERSION,
-            name: name.to_owned(),
-            title: title(scenario),
-            tdf_millionths: scenario.tdf.millionths(),
-            pace: scenario.pace,
-            kernel_timers: scenario.kernel_timers,
-            order_of_nodes: scenario.order,
-            seed: scenario.seed,
-            freeze: scenario.freeze,
-            stall_guard_ns: scenario.stall_guard.map(HostSpan::as_ns),
-            delays_least_ns: disturbances::least_reported_ns(scenario),
-            realtime_zero_ns: scenario.realtime_ns,
-            settle: scenario.settle,
-            duration: scenario.duration,
-            directory: scenario.directory.clone(),
-            environment,
-            nodes: scenario.nodes.clone(),
-            network: scenario.network.clone(),
-            captures: scenario.captures.then(|| {
-                absolute(self.folder.capture_path("x").parent().expect("a folder of them"))
-            }),
-            hosts: None,
-        }
     }
 
     fn not_begun(&mut self, how: EndedHow, reason: String) {
@@ -273,38 +286,12 @@ impl<'s> Session<'s> {
         let _ = self.folder.write_record(&self.record);
     }
 
-    /// Waits until the agent has made everything, or for a signal, which is the answer.
-    fn prepared(&mut self) -> anyhow::Result<Option<String>> {
-        let until = Instant::now() + PREPARE_LONGEST;
-        loop {
-            match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(RunEvent::Report(Report::Prepared { name, realtime_zero_ns, .. })) => {
-                    let folder = self.folder.path().display();
-                    self.log.line(None, &format!("the domain is `{name}`"));
-                    progress_line(&format!("run folder {folder}, time domain {name}"));
-                    self.record.realtime_zero_ns = realtime_zero_ns;
-                    self.folder.write_record(&self.record)?;
-                    return Ok(None);
-                }
-                Ok(RunEvent::Report(Report::Failed { reason })) => anyhow::bail!("{reason}"),
-                Ok(RunEvent::Report(Report::Warning { text })) => self.warn(None, text),
-                Ok(RunEvent::Report(report)) => drop(self.note(report)),
-                Ok(RunEvent::Lost(loss)) => self.lose(loss),
-                Ok(RunEvent::AgentGone(how)) => anyhow::bail!("{how}{}", self.agent_end()),
-                Ok(RunEvent::Signal(number)) => {
-                    return Ok(Some(format!("by {} before it started", signal_name(number))));
-                }
-                Err(_) => anyhow::bail!("the agent was not ready within {PREPARE_LONGEST:?}"),
-            }
-        }
-    }
-
     fn attend(&mut self, progress: &mut Progress) -> Over {
         let mut next_look = Instant::now();
         loop {
             self.keep_account();
             if Instant::now() >= next_look {
-                self.agent.order(&Order::Status);
+                self.order_all(&Order::Status);
                 next_look = Instant::now() + Progress::interval();
             }
             let until = next_look.min(self.account.due());
@@ -317,27 +304,13 @@ impl<'s> Session<'s> {
                     }
                 };
             let over = match happened {
-                RunEvent::Report(Report::Status(status)) => {
-                    progress.show(&status.clock);
-                    self.seen_ns = self.seen_ns.max(status.clock.virtual_ns);
-                    self.catch_up()
-                }
-                RunEvent::Report(Report::Ask { ask, points, write, at_ns }) => {
-                    self.seen_ns = self.seen_ns.max(at_ns);
-                    self.answer(ask, &points, write, self.scenario_time(at_ns))
-                }
-                RunEvent::Report(Report::Arrived) => {
-                    Some(Over { how: EndedHow::Complete, reason: String::new() })
-                }
-                RunEvent::Report(report) => self.note(report),
+                RunEvent::At(host, Happened::Report(report)) => self.heard(host, *report, progress),
                 RunEvent::Lost(loss) => {
                     self.lose(loss);
                     None
                 }
-                RunEvent::AgentGone(how) => {
-                    self.agent_gone = true;
-                    let end = self.agent_end();
-                    Some(Over::part_failed(format!("{how}{end}")))
+                RunEvent::At(host, Happened::AgentGone(how)) => {
+                    Some(Over::part_failed(self.agent_gone(host, &how)))
                 }
                 RunEvent::Signal(number) => {
                     let reason = format!("by {}", signal_name(number));
@@ -350,9 +323,36 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// Records what the agent of a host reports while the run goes on; the run is over if it says so.
+    fn heard(&mut self, host: usize, report: Report, progress: &mut Progress) -> Option<Over> {
+        match report {
+            Report::Status(status) => {
+                self.seen_ns = self.seen_ns.max(status.clock.virtual_ns);
+                self.parts[host].virtual_ns = status.clock.virtual_ns;
+                // Who is last is as far as all are.
+                if self.parts.iter().all(|part| part.virtual_ns >= status.clock.virtual_ns) {
+                    progress.show(&status.clock);
+                }
+                self.catch_up()
+            }
+            Report::Ask { ask, points, write, at_ns } => {
+                self.seen_ns = self.seen_ns.max(at_ns);
+                self.answer((host, ask), &points, write, self.scenario_time(at_ns))
+            }
+            Report::Arrived => {
+                self.parts[host].stage = Stage::Arrived;
+                let is_last = self.parts.iter().all(|part| part.stage == Stage::Arrived);
+                is_last.then(|| Over { how: EndedHow::Complete, reason: String::new() })
+            }
+            report => self.note(host, report),
+        }
+    }
+
     /// Brings the plant on where nobody has asked for it for long; the run is over if it fails.
     fn catch_up(&mut self) -> Option<Over> {
-        let now = self.scenario_time(self.seen_ns);
+        // Whoever is behind may still ask for what is then.
+        let reached_ns = self.parts.iter().map(|part| part.virtual_ns).min().unwrap_or(0);
+        let now = self.scenario_time(reached_ns);
         let grid = self.grid.as_mut()?;
         if now - grid.reached() < PLANT_BEHIND_MAX {
             return None;
@@ -364,7 +364,7 @@ impl<'s> Session<'s> {
     /// Returns a question to the plant; the run is over if the plant fails.
     fn answer(
         &mut self,
-        ask: u64,
+        (host, ask): (usize, u64),
         points: &[PointName],
         write: Option<f64>,
         at: VirtualSpan,
@@ -378,12 +378,12 @@ impl<'s> Session<'s> {
                 (PlantAnswer::Error(reason.clone()), Some(Over::part_failed(reason)))
             }
         };
-        self.agent.order(&Order::Answer { ask, outcome });
+        self.parts[host].agent.order(&Order::Answer { ask, outcome });
         over
     }
 
-    /// Records what the agent reports; the run is over if it says so.
-    fn note(&mut self, report: Report) -> Option<Over> {
+    /// Records what the agent of a host reports; the run is over if it says so.
+    fn note(&mut self, host: usize, report: Report) -> Option<Over> {
         match report {
             Report::Started { program, at_ns } => {
                 let at = self.scenario_time(at_ns);
@@ -401,11 +401,11 @@ impl<'s> Session<'s> {
                 self.gone(&program, at, format!("cannot start `{program}`: {reason}"))
             }
             Report::Warning { text } => {
-                self.warn(None, text);
+                self.warn(None, self.parts[host].says(&text));
                 None
             }
             Report::Watched { to_ns, disturbances } => {
-                if let Some(text) = self.disturbances.note(to_ns, disturbances) {
+                if let Some(text) = self.disturbances.note(host, to_ns, disturbances) {
                     self.warn(None, text);
                 }
                 None
@@ -419,40 +419,59 @@ impl<'s> Session<'s> {
                 }
                 None
             }
-            Report::Failed { reason } => Some(Over::part_failed(reason)),
+            Report::Lost { host: lost, reason } => {
+                let text = self.parts[host].says(&reason);
+                if let Some(lost) = self.parts.get_mut(lost) {
+                    // It would not end by itself, and nobody is to wait for that.
+                    lost.is_gone = true;
+                    lost.agent.kill();
+                }
+                Some(Over::part_failed(text))
+            }
+            Report::Failed { reason } => Some(Over::part_failed(self.parts[host].says(&reason))),
             _ => None,
         }
     }
 
-    /// Stops everything. Returns what the agent had to report at last, if it still could.
-    fn stop(&mut self) -> Option<orders::FinalReport> {
-        if self.agent_gone {
-            return None;
-        }
-        self.agent.order(&Order::End);
+    /// Stops everything, and hears what agents have to report at last, if they still can.
+    fn stop(&mut self) {
+        self.order_all(&Order::End);
         let nodes = u32::try_from(self.scenario.nodes.len()).unwrap_or(u32::MAX);
         let until = Instant::now() + END_LONGEST + END_LONGEST_PER_NODE * nodes;
-        loop {
-            match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(RunEvent::Report(Report::Ended(ended))) => return Some(*ended),
-                Ok(RunEvent::Report(Report::Ask { ask, .. })) => {
-                    let outcome = PlantAnswer::Error("the run is over".to_owned());
-                    self.agent.order(&Order::Answer { ask, outcome });
-                }
-                Ok(RunEvent::Report(report)) => {
-                    // Whatever it is, the run is over already.
-                    let _ = self.note(report);
-                }
+        while self.parts.iter().any(Part::is_awaited) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(left) {
+                Ok(RunEvent::At(host, Happened::Report(report))) => match *report {
+                    Report::Ended(ended) => self.parts[host].last = Some(*ended),
+                    Report::Ask { ask, .. } => {
+                        let outcome = PlantAnswer::Error("the run is over".to_owned());
+                        self.parts[host].agent.order(&Order::Answer { ask, outcome });
+                    }
+                    report => {
+                        // Whatever it is, the run is over already.
+                        let _ = self.note(host, report);
+                    }
+                },
+                Ok(RunEvent::At(host, Happened::AgentGone(_))) => self.parts[host].is_gone = true,
                 Ok(RunEvent::Lost(loss)) => self.lose(loss),
                 Ok(RunEvent::Signal(_)) => {}
-                Ok(RunEvent::AgentGone(_)) => return None,
-                Err(_) => {
-                    self.warn(None, "the agent did not stop in time and was killed".to_owned());
-                    self.agent.kill();
-                    return None;
-                }
+                Err(_) => return self.kill_those_awaited(),
             }
         }
+    }
+
+    fn kill_those_awaited(&mut self) {
+        let mut texts = Vec::new();
+        for part in self.parts.iter_mut().filter(|part| part.is_awaited()) {
+            texts.push(part.says("the agent did not stop in time and was killed"));
+            part.agent.kill();
+            part.is_gone = true;
+        }
+        texts.into_iter().for_each(|text| self.warn(None, text));
+    }
+
+    fn order_all(&mut self, order: &Order) {
+        self.parts.iter_mut().for_each(|part| part.agent.order(order));
     }
 
     fn keep_account(&mut self) {
@@ -479,9 +498,12 @@ impl<'s> Session<'s> {
         self.record.warnings.push(text);
     }
 
-    fn agent_end(&mut self) -> String {
-        let status = self.agent.end_within(Duration::from_secs(1));
-        status.map_or_else(String::new, |status| format!(" ({status})"))
+    /// Notes that an agent is gone. Returns what to say of that.
+    fn agent_gone(&mut self, host: usize, how: &str) -> String {
+        let part = &mut self.parts[host];
+        part.is_gone = true;
+        let end = part.agent.end_in_words();
+        part.says(&format!("{how}{end}"))
     }
 
     fn scenario_time(&self, domain_ns: i64) -> VirtualSpan {
@@ -534,8 +556,4 @@ fn seconds(span: VirtualSpan) -> f64 {
 
 fn colon(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {reason}") }
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -7,6 +7,7 @@ use vtime::VirtualSpan;
 
 use super::{Over, RunEvent, Session};
 use crate::nodes::orders::Exited;
+use crate::run::parts;
 use results::RunFolder;
 use results::doubt::Loss;
 use results::record::{EndedHow, ProgramEnd};
@@ -88,20 +89,26 @@ impl Session<'_> {
         }
     }
 
-    /// Waits for the last output of programs, and records what did not come. `unheard` is of whom
-    /// the agent said so, if it still could.
-    pub(super) fn hear_out(&mut self, unheard: Option<&[String]>) {
+    /// Waits for the last output of programs, and records what did not come.
+    pub(super) fn hear_out(&mut self) {
         const REASON: &str = "the last output is missing";
-        let agent_told = unheard.is_some();
-        let heard_out = self.agent.outputs_within(GONE_LONGEST);
-        let unheard = unheard.filter(|_| heard_out);
-        let mut lost = self.agent.last_lines().losses(unheard, REASON);
-        if !agent_told && self.scenario.captures {
-            let from_ns = (self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX).as_ns();
-            lost.extend(self.captures().map(|file| {
-                let reason = format!("{file} lacks frames: the agent ended before it wrote them");
-                Loss { file, from_ns, reason }
-            }));
+        let mut lost = Vec::new();
+        for (number, part) in self.parts.iter().enumerate() {
+            // Of whom the agent said so, if it still could.
+            let unheard = part.last.as_ref().map(|last| &*last.unheard);
+            let agent_told = unheard.is_some();
+            let heard_out = part.agent.outputs_within(GONE_LONGEST);
+            let unheard = unheard.filter(|_| heard_out);
+            lost.extend(part.agent.last_lines().losses(unheard, REASON));
+            if !agent_told && self.scenario.captures {
+                let from_ns = (self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX).as_ns();
+                let files = parts::captured(self.scenario, number).into_iter();
+                lost.extend(files.map(RunFolder::capture_name).map(|file| {
+                    let reason =
+                        format!("{file} lacks frames: the agent ended before it wrote them");
+                    Loss { file, from_ns, reason }
+                }));
+            }
         }
         lost.into_iter().for_each(|loss| self.lose(loss));
         // What was lost while everything ended.
@@ -110,11 +117,5 @@ impl Session<'_> {
                 self.lose(loss);
             }
         }
-    }
-
-    fn captures(&self) -> impl Iterator<Item = String> {
-        let nodes = self.scenario.nodes.iter().map(|node| &*node.name);
-        let attackers = self.scenario.network.attackers();
-        nodes.chain(attackers).map(RunFolder::capture_name)
     }
 }

@@ -1,0 +1,54 @@
+//! Nodes and the network over several hosts: what is where, and what cannot be.
+
+use super::model::{Hosts, Node};
+use super::{hosts, network, nodes};
+use ::network::placement::{NoTime, Placement};
+use ::network::plan::{Place, Plan};
+use settings::cursor::Mapping;
+use settings::problems::quoted;
+
+/// Reports hosts on which no node is, and what several hosts cannot do.
+pub(super) fn check(scenario: &Mapping<'_>, hosts: &hosts::Read<'_>, nodes: &[nodes::Read<'_>]) {
+    for (number, name) in hosts.names.iter().enumerate() {
+        if nodes.iter().all(|node| node.host != Some(number)) {
+            let what = format!("no node is on the host {}", quoted(&name.value));
+            name.place.wrong(what, "let a node name it as its `host`, or remove it");
+        }
+    }
+    let in_turn = scenario.choice("order").is_some_and(|word| word.value != "together");
+    if in_turn && hosts.hosts.len() > 1 {
+        let what = "with several hosts all nodes run together";
+        scenario.wrong("order", what, "remove it, or put all nodes on one host");
+    }
+}
+
+/// Which part of the network is where, and `Some(None)` where no hosts are named; reports a link that cannot lie
+/// between hosts.
+pub(super) fn placed(
+    hosts: hosts::Read<'_>,
+    plan: &Plan,
+    read: &network::Read<'_>,
+    nodes: &[(Node, Option<usize>)],
+) -> Option<Option<Hosts>> {
+    if hosts.hosts.is_empty() {
+        return Some(None);
+    }
+    let of_nodes = nodes.iter().map(|(_, host)| *host).collect::<Option<Vec<usize>>>()?;
+    let host_of = |name: &str| {
+        let found = nodes.iter().zip(&of_nodes).find(|((node, _), _)| node.name == name);
+        found.map(|(_, host)| *host)
+    };
+    let fixed = |place: Place| match place {
+        Place::Station(number) => host_of(&plan.stations[number].name),
+        Place::Switch(_) => None,
+    };
+    match Placement::new(plan, hosts.hosts.len(), fixed) {
+        Ok(placement) => Some(Some(Hosts { all: hosts.hosts, of_nodes, placement })),
+        Err(NoTime(link)) => {
+            let what = "frames on this link take no time, but its ends are on two hosts";
+            let fix = "give it a `delay` or a `rate`, or put both ends on one host";
+            read.link_places[link].wrong(what, fix);
+            None
+        }
+    }
+}

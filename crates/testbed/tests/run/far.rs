@@ -1,0 +1,272 @@
+//! Runs over several hosts: agents on this machine, and on machines that ssh reaches.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use results::{RunFolder, RunRecord};
+use runtime::agent::protocol::Status;
+
+use crate::common::lab::Lab;
+use crate::common::patience::{LONGEST, patience, within};
+use crate::common::processes::{processes, signal};
+use crate::run::harness::{Place, Running, are_alike, eventually, repeats};
+
+/// What a run may end with, whatever the machine does meanwhile.
+const JUDGED: [i32; 4] = [0, 10, 11, 13];
+const EVENTS: [&str; 2] = ["--pace", "events"];
+
+/// A scenario of the project with each node on the host that is named for it.
+fn spread(place: &Place, hosts: &str, of_nodes: &[(&str, &str)]) {
+    let file = place.scenario().join("scenario.yaml");
+    let mut text = fs::read_to_string(&file).unwrap();
+    for (node, host) in of_nodes {
+        let line = format!("\n  {node}:\n");
+        assert!(text.contains(&line), "{node} in {text}");
+        text = text.replace(&line, &format!("{line}    host: {host}\n"));
+    }
+    text = text.replace("\nnodes:\n", &format!("\nhosts:\n{hosts}\nnodes:\n"));
+    fs::write(&file, text).unwrap();
+}
+
+/// Whether a kernel took a long instant of this machine for a loss, so that the run is another one.
+fn was_too_slow(record: &RunRecord) -> bool {
+    let slow = repeats(record).iter().any(|repeats| *repeats > 0)
+        || !record.wall.as_ref().unwrap().pace.overran.is_empty();
+    if slow {
+        println!("not judged: this machine was too slow for it");
+    }
+    slow
+}
+
+/// Makes sure that a scenario does the same in `events` on one host and spread over these. Returns the record of the latter.
+fn on_one_and_spread(
+    case: &str,
+    options: &[&str],
+    of_nodes: &[(&str, &str)],
+    lab: Option<&Lab>,
+) -> Option<RunRecord> {
+    let options: Vec<&str> = options.iter().chain(&EVENTS).copied().collect();
+    let place = Place::of_case(case)?;
+    let one = place.run(&options).expect_one_of(&JUDGED);
+    let mut names: Vec<&str> = of_nodes.iter().map(|(_, host)| *host).collect();
+    names.sort_unstable();
+    names.dedup();
+    let hosts: String = match lab {
+        None => names.iter().map(|name| format!("  {name}: {{}}\n")).collect(),
+        Some(lab) => (1..=names.len()).map(|host| lab.yaml(host)).collect(),
+    };
+    spread(&place, &hosts, of_nodes);
+    let spread = match lab {
+        None => place.run(&options),
+        Some(lab) => start_at(lab, &place, &options).finish(),
+    };
+    let spread = spread.expect_one_of(&JUDGED);
+    let records = [one.record(), spread.record()];
+    assert_eq!(records[1].hosts.len(), names.len());
+    let folders = [&one, &spread].map(|run| run.folder().path().to_owned());
+    if !records.iter().any(was_too_slow) {
+        are_alike(&folders, &["--any-scenario"]);
+        for program in &records[0].programs {
+            assert_eq!(one.log(&program.name), spread.log(&program.name));
+        }
+    }
+    println!("one host {:?}, {} hosts {:?}", one.wall, names.len(), spread.wall);
+    let [_, record] = records;
+    Some(record)
+}
+
+/// A run that is started at the desk of a lab.
+fn start_at<'p>(lab: &Lab, place: &'p Place, options: &[&str]) -> Running<'p> {
+    let mut command = place.qcycle(&["run", "scenario", "--runs", "runs"]);
+    command.args(options);
+    place.start_command(lab.at_desk(&command))
+}
+
+#[test]
+fn nodes_on_two_agents_of_this_machine_do_what_they_do_on_one() {
+    let of_nodes = [("server", "a"), ("poller", "b")];
+    for variant in ["fine", "outage"] {
+        let options = ["--variant", variant];
+        let Some(_) = on_one_and_spread("minimal", &options, &of_nodes, None) else { return };
+    }
+}
+
+#[test]
+fn nodes_on_machines_that_ssh_reaches_do_what_they_do_on_one() {
+    let Some(lab) = Lab::new(2) else { return };
+    let of_nodes = [("sensor", "h1"), ("controller", "h2")];
+    let options = ["--variant", "normal", "--duration", "24 s"];
+    let record = on_one_and_spread("voltage-stability", &options, &of_nodes, Some(&lab)).unwrap();
+    let reached: Vec<_> = record.hosts.iter().map(|host| host.ssh.clone().unwrap()).collect();
+    assert_eq!(reached, ["h1", "h2"]);
+    assert_eq!(record.hosts[1].address.unwrap().to_string(), "10.1.0.12");
+    assert_eq!(record.hosts[0].nodes, ["sensor"]);
+    assert_eq!(record.losses, []);
+    for host in 1..=2 {
+        assert_eq!(lab.left_on(host), Vec::<PathBuf>::new());
+    }
+}
+
+/// A poller and its server, each on a machine of its own.
+struct Far {
+    lab: Lab,
+    place: Place,
+}
+
+impl Far {
+    fn new() -> Option<Self> {
+        let lab = Lab::new(2)?;
+        let place = Place::of_case("minimal")?;
+        let hosts: String = (1..=2).map(|host| lab.yaml(host)).collect();
+        spread(&place, &hosts, &[("server", "h1"), ("poller", "h2")]);
+        Some(Self { lab, place })
+    }
+
+    fn start(&self, options: &[&str]) -> Running<'_> {
+        start_at(&self.lab, &self.place, options)
+    }
+
+    /// Starts a run that would take minutes, and waits until its programs run.
+    fn begun(&self) -> Running<'_> {
+        let before = self.place.runs().len();
+        let run = self.start(&["--variant", "fine", "--duration", "3 min"]);
+        let all_run = || {
+            let folder = RunFolder::open(self.place.runs().get(before)?).ok()?;
+            let programs = folder.record().ok()?.programs;
+            Some(programs.iter().all(|program| program.started_ns.is_some()))
+        };
+        within(patience(LONGEST), "it does not begin", || all_run() == Some(true));
+        run
+    }
+
+    /// The processes of a part, by how they are called, of which a word is in the command line.
+    fn processes(&self, host: usize, name: &str) -> Vec<u32> {
+        let mark = self.lab.folder_of(host).into_os_string().into_encoded_bytes();
+        let has_mark = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark);
+        let is_one = |(process, text): (u32, Vec<u8>)| {
+            let called = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+            (has_mark(&text) && called.trim() == name).then_some(process)
+        };
+        processes(&["environ", "cmdline"]).into_iter().filter_map(is_one).collect()
+    }
+
+    /// Nothing is left on any host.
+    fn nothing_is_left(&self) {
+        for host in 1..=2 {
+            let is_clean = || self.lab.left_on(host).is_empty();
+            if !is_clean() {
+                println!("still there: {:?}", self.lab.left_on(host));
+            }
+            eventually("files are left on a host", is_clean);
+            for name in ["qcycle-relay", "qcycle-agent", "python3", "sh"] {
+                eventually("processes are left on a host", || {
+                    self.processes(host, name).is_empty()
+                });
+            }
+        }
+    }
+}
+
+/// How long a run may take to end when a part is gone, beside how long that may be silent.
+const GONE_LONGEST: Duration = Duration::from_secs(5);
+
+#[test]
+fn whatever_dies_on_a_host_ends_the_run_with_the_reason_and_leaves_nothing() {
+    let Some(far) = Far::new() else { return };
+    for (name, what, said) in [
+        ("qcycle-relay", libc::SIGKILL, "host `h1`: the session ended unexpectedly"),
+        ("qcycle-agent", libc::SIGKILL, "host `h1`"),
+        ("python3", libc::SIGKILL, "program `server` ended by signal 9"),
+        ("qcycle-agent", libc::SIGSTOP, "host `h1` has not answered for 4000 ms"),
+    ] {
+        let run = far.begun();
+        let victims = far.processes(1, name);
+        assert!(!victims.is_empty(), "{name}");
+        victims.iter().for_each(|victim| signal(victim.cast_signed(), what));
+        let ended = run.finish_within(GONE_LONGEST).expect(12);
+        assert!(ended.out.contains(said), "{name}: {}", ended.out);
+        far.nothing_is_left();
+    }
+}
+
+#[test]
+fn a_machine_that_is_cut_off_ends_the_run_and_is_left_clean() {
+    let Some(far) = Far::new() else { return };
+    let run = far.begun();
+    far.lab.cut(2, true);
+    let ended = run.finish_within(GONE_LONGEST).expect(12);
+    let said = ["has not answered for 4000 ms", "nothing was heard of it for 4s"];
+    assert!(said.iter().any(|said| ended.out.contains(said)), "{}", ended.out);
+    // Its relay hears nothing, too; what sshd keeps of the session ends when it learns that.
+    eventually("its agent goes on", || far.processes(2, "qcycle-agent").is_empty());
+    eventually("files are left", || far.lab.left_on(2).is_empty());
+    far.lab.cut(2, false);
+    far.nothing_is_left();
+}
+
+#[test]
+fn an_interrupted_run_and_one_whose_runner_is_killed_leave_nothing_on_hosts() {
+    let Some(far) = Far::new() else { return };
+    let run = far.begun();
+    run.signal_group(libc::SIGINT);
+    run.finish_within(GONE_LONGEST).expect(130);
+    far.nothing_is_left();
+    let run = far.begun();
+    signal(run.process().cast_signed(), libc::SIGKILL);
+    far.nothing_is_left();
+    drop(run);
+}
+
+#[test]
+fn who_holds_at_one_host_holds_all() {
+    let Some(far) = Far::new() else { return };
+    let run = far.begun();
+    let ask = |host: usize, arguments: &[&str]| {
+        let mut command = far.place.qcycle(arguments);
+        command.env("XDG_RUNTIME_DIR", far.lab.folder_of(host).join("sockets"));
+        let output = far.lab.inside(host, &command).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let domain = |host: usize| -> Status {
+        let all: Vec<Status> = serde_json::from_str(&ask(host, &["ps", "--json"])).unwrap();
+        all.into_iter().next().unwrap()
+    };
+    let name = domain(1).name;
+    for (holder, other) in [(1, 2), (2, 1)] {
+        ask(holder, &["hold", &name]);
+        let [one, two] = [holder, other].map(|host| domain(host).clock.virtual_ns);
+        assert_eq!(one, two);
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(domain(other).clock.virtual_ns, one);
+        ask(holder, &["release", &name]);
+        eventually("it stands", || domain(other).clock.virtual_ns > one);
+    }
+    run.signal_group(libc::SIGINT);
+    let ended = run.finish_within(GONE_LONGEST).expect(130);
+    assert_eq!(ended.record().interventions.len(), 4);
+}
+
+#[test]
+fn machines_that_cannot_do_it_are_refused_before_anything_starts() {
+    let Some(far) = Far::new() else { return };
+    let file = far.place.scenario().join("scenario.yaml");
+    let good = fs::read_to_string(&file).unwrap();
+    for (before, after, said) in [
+        ("ssh: h2,", "ssh: nowhere.invalid,", "host `h2`"),
+        (
+            "run: python3 poller.py",
+            "run: no-such-program poller.py",
+            "there is no program `no-such-program`",
+        ),
+        ("ssh: h2,", "ssh: h2, directory: /no/such/folder,", "there is no folder /no/such/folder"),
+        ("ssh: h2,", "ssh: h2, address: 192.0.2.1,", "cannot wait for other hosts at 192.0.2.1"),
+    ] {
+        assert!(good.contains(before));
+        fs::write(&file, good.replace(before, after)).unwrap();
+        let refused = far.start(&["--variant", "fine"]).finish().expect(69);
+        assert!(refused.err.contains(said), "{said}: {}", refused.err);
+        far.nothing_is_left();
+    }
+}
