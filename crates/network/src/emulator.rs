@@ -522,8 +522,9 @@ impl Round {
                 }
                 if counted.put_off > 0 {
                     stats.warnings.push(format!(
-                        "{} frames of node `{name}` left it later than they were sent: a program was woken from \
-                         outside, where other hosts had been told that all sleep",
+                        "{} frames of node `{name}` left it later than they were sent: a kernel had a timer \
+                         (`kernel_timers: late`) or a program was woken from outside, where other hosts had been told \
+                         that all sleep",
                         counted.put_off
                     ));
                 }
