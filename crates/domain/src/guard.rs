@@ -78,7 +78,7 @@ impl Guard {
             })?);
         }
         guard.is_urgent = receiver.iter().take(guard.threads.len()).all(|urgent| urgent);
-        domain.set_limits(|limits, now| limits.guard = now + allowed);
+        domain.set_limits(|limits, _, now| limits.guard = now + allowed);
         Ok(guard)
     }
 
@@ -101,7 +101,7 @@ impl Drop for Guard {
             // A panic aborts the process.
             let _ = thread.join();
         }
-        self.domain.set_limits(|limits, _| limits.guard = HostTime::MAX);
+        self.domain.set_limits(|limits, _, _| limits.guard = HostTime::MAX);
     }
 }
 

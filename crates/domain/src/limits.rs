@@ -68,15 +68,29 @@ impl Domain {
                 }
             }
         }
-        self.set_limits(|limits, _| limits.granted = granted);
+        self.set_limits(|limits, _, _| limits.granted = granted);
         self.nudge();
     }
 
     /// Lets the clock, which is held, run to this virtual time and no further, whatever is granted;
     /// [`VirtualTime::MAX`] makes an end of that.
     pub fn let_run_to(&self, to: VirtualTime) {
-        self.set_limits(|limits, _| limits.to = to);
+        self.set_limits(|limits, _, _| limits.to = to);
         self.nudge();
+    }
+
+    /// Lets the clock, which runs, go on to this virtual time and no further. Returns whether it is still to come;
+    /// otherwise nothing has changed.
+    pub fn stops_at(&self, to: VirtualTime) -> bool {
+        let mut is_ahead = false;
+        self.set_limits(|limits, clock, now| {
+            let wanted = Limits { to, ..*limits };
+            is_ahead = wanted.of_hosts(clock) > now;
+            if is_ahead {
+                *limits = wanted;
+            }
+        });
+        is_ahead
     }
 
     /// Where it is to stand with others, if it is.
@@ -139,18 +153,18 @@ impl Domain {
                 return;
             }
         }
-        self.set_limits(|limits, _| limits.guard = guard);
+        self.set_limits(|limits, _, _| limits.guard = guard);
     }
 
     /// Changes limits at the moment of the change, and makes a hold of the time that the clock has stood
     /// at the old one, unless the new one keeps it there too.
-    pub(super) fn set_limits(&self, change: impl FnOnce(&mut Limits, HostTime)) {
+    pub(super) fn set_limits(&self, change: impl FnOnce(&mut Limits, &VirtualClock, HostTime)) {
         let mut state = self.state.lock();
         self.page.begin_change();
         let (stood_at, now) = (self.page.limit(), settled_host_now());
         let stood_for_guard = state.limits.guard <= stood_at;
         let mut limits = state.limits;
-        change(&mut limits, now);
+        change(&mut limits, &state.clock, now);
         state.limits = limits;
         let is_kept = limits.guard <= now || limits.of_hosts(&state.clock) <= stood_at.min(now);
         if is_kept {

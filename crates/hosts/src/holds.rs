@@ -4,12 +4,15 @@
 //! Each stop of all is a round. Whoever is asked to hold while the clocks run stops its own, begins the next
 //! round and says where it stands ([`Say::Stop`]). Everybody who hears of it stops, and says the same. The
 //! largest of these times becomes the place where all stand: those behind run on to it, nobody goes back.
-//! Each says when it is there ([`Say::Stands`]); when all are, the hold is in force. Two who ask at once
-//! begin the same round, and it is one stop.
+//! Each says where it stands, and again if that was not the largest ([`Say::Stands`]); when all stand there, the hold is
+//! in force. Two who ask at once begin the same round, and it is one stop.
+//!
+//! A clock that runs may be told to stop at a time that it has not reached. If that is as far ahead as a word needs to
+//! the others, all of them can stop there, and nobody has to wait until everybody has heard where all others are.
 //!
 //! Holds are counted by each host for itself, and told. The host with the lowest number sees that all stand and none
 //! holds, and lets all go on ([`Say::Go`]). As that may be on its way, who asks for the first hold of a host
-//! once it has said that it stands begins the next round, too.
+//! once it has said that it stands begins the next round, too; but not before it knows that all have begun this one.
 //!
 //! A host that is lost holds no more, and is not waited for. Which hosts are lost is decided by whoever
 //! has started them all, and told to each in the same order; a view is what comes between two of these.
@@ -36,14 +39,17 @@ pub struct Message {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Say {
-    /// Its clock has stopped here, and so many holds are its own.
+    /// Its clock has stopped here, or will, and so many holds are its own.
     Stop {
         #[serde(with = "ns")]
         at: VirtualTime,
         holds: u32,
     },
-    /// Its clock has come to where all stand.
-    Stands,
+    /// Its clock stands here, and goes on only if another one has stopped later.
+    Stands {
+        #[serde(with = "ns")]
+        at: VirtualTime,
+    },
     /// So many holds are its own now.
     Holds(u32),
     /// All are there, and nobody holds any more.
@@ -53,7 +59,8 @@ pub enum Say {
 /// What is to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Do {
-    /// Stop the clock at once, and call [`Holds::stopped`].
+    /// Stop the clock, and call [`Holds::stopped`]; or let it run to a time and no further, and call
+    /// [`Holds::stops_at`] and once it is there [`Holds::reached`].
     Stop,
     /// Let it go on to this time and no further; call [`Holds::reached`] once it is there.
     RunTo(VirtualTime),
@@ -74,6 +81,8 @@ pub struct Holds {
     round: u64,
     phase: Phase,
     hosts: Vec<Host>,
+    /// A hold was asserted when the word to go on might have been under way, and nobody was told yet.
+    is_untold: bool,
     /// Words of views that have not come here.
     ahead: VecDeque<(usize, Message)>,
 }
@@ -98,7 +107,8 @@ struct Host {
     holds: u32,
     /// Where it has stopped in this round.
     at: Option<VirtualTime>,
-    stands: bool,
+    /// Where it has said that it stands.
+    stands: Option<VirtualTime>,
     is_lost: bool,
 }
 
@@ -106,17 +116,22 @@ impl Holds {
     /// Those of one of so many hosts, whose clocks run.
     pub fn new(me: usize, hosts: usize) -> Self {
         let hosts = vec![Host::default(); hosts];
-        Self { me, view: 0, round: 0, phase: Phase::Runs, hosts, ahead: VecDeque::new() }
+        let ahead = VecDeque::new();
+        Self { me, view: 0, round: 0, phase: Phase::Runs, hosts, is_untold: false, ahead }
     }
 
     /// One more hold is asserted here. It is in force once [`Self::stand`] says where.
     pub fn hold(&mut self) -> Vec<Do> {
         let own = &mut self.hosts[self.me];
         own.holds += 1;
-        let (is_first, stands, holds) = (own.holds == 1, own.stands, own.holds);
+        let (is_first, stands, holds) = (own.holds == 1, own.stands.is_some(), own.holds);
         match self.phase {
             Phase::Runs => self.begin(),
-            Phase::Still { .. } if is_first && stands => self.begin(),
+            Phase::Still { .. } if is_first && stands => {
+                self.is_untold = true;
+                self.begin_if_untold()
+            }
+            Phase::Still { .. } if self.is_untold => Vec::new(),
             Phase::Still { .. } => vec![self.says(Say::Holds(holds))],
             Phase::Stops => Vec::new(),
         }
@@ -127,6 +142,7 @@ impl Holds {
         let own = &mut self.hosts[self.me];
         own.holds = own.holds.checked_sub(1)?;
         let holds = own.holds;
+        self.is_untold &= holds > 0;
         if self.phase == Phase::Stops {
             return Some(Vec::new());
         }
@@ -144,6 +160,22 @@ impl Holds {
             self.go_on(&mut todo);
         }
         todo
+    }
+
+    /// The clock, which runs, will stop here, as was asked for: a time that it has not reached.
+    pub fn stops_at(&mut self, at: VirtualTime) -> Vec<Do> {
+        let mut todo = Vec::new();
+        if self.phase == Phase::Stops {
+            self.phase = Phase::Still { here: at, is_there: false, are_all: false };
+            self.say_where(at, &mut todo);
+            self.go_on(&mut todo);
+        }
+        todo
+    }
+
+    /// The latest time at which a host has stopped in this round, or will, as far as that is known here.
+    pub fn furthest(&self) -> Option<VirtualTime> {
+        self.present().filter_map(|host| host.at).max()
     }
 
     /// The clock has come to where it was to run to.
@@ -176,7 +208,7 @@ impl Holds {
         self.view += 1;
         self.hosts[host] = Host { is_lost: true, ..Host::default() };
         for host in &mut self.hosts {
-            (host.at, host.stands) = (None, false);
+            (host.at, host.stands) = (None, None);
         }
         let mut todo = Vec::new();
         match &mut self.phase {
@@ -225,9 +257,11 @@ impl Holds {
             // Of a round that is over.
             _ if round != self.round || self.phase == Phase::Runs => {}
             Say::Stop { at, holds } => (host.at, host.holds) = (Some(at), holds),
-            Say::Stands => host.stands = true,
+            Say::Stands { at } => host.stands = Some(at),
             Say::Holds(holds) => host.holds = holds,
             Say::Go if self.hosts[self.me].holds == 0 => return self.run(todo),
+            // It was under way.
+            Say::Go if self.is_untold => return todo.extend(self.begin()),
             // Who holds has said so before it stood, so none says that which works as it should.
             Say::Go => {}
         }
@@ -238,10 +272,17 @@ impl Holds {
     fn begin(&mut self) -> Vec<Do> {
         self.round += 1;
         self.phase = Phase::Stops;
+        self.is_untold = false;
         for host in &mut self.hosts {
-            (host.at, host.stands) = (None, false);
+            (host.at, host.stands) = (None, None);
         }
         vec![Do::Stop]
+    }
+
+    /// Begins the next round for a hold of which nobody was told, once all have begun this one.
+    fn begin_if_untold(&mut self) -> Vec<Do> {
+        let have_all_begun = self.present().all(|host| host.at.is_some());
+        if self.is_untold && have_all_begun { self.begin() } else { Vec::new() }
     }
 
     fn run(&mut self, todo: &mut Vec<Do>) {
@@ -252,23 +293,24 @@ impl Holds {
     /// Takes all steps for which nothing is missing any more.
     fn go_on(&mut self, todo: &mut Vec<Do>) {
         let Phase::Still { mut here, mut is_there, mut are_all } = self.phase else { return };
-        let ats: Option<Vec<_>> = self.present().map(|host| host.at).collect();
-        let Some(furthest) = ats.and_then(|ats| ats.into_iter().max()) else { return };
+        let Some(furthest) = self.furthest() else { return };
         if furthest > here {
             (here, is_there) = (furthest, false);
             todo.push(Do::RunTo(here));
         }
-        if is_there && !self.hosts[self.me].stands {
-            self.hosts[self.me].stands = true;
-            todo.push(self.says(Say::Stands));
+        if is_there && self.hosts[self.me].stands != Some(here) {
+            self.hosts[self.me].stands = Some(here);
+            todo.push(self.says(Say::Stands { at: here }));
         }
-        are_all |= self.present().all(|host| host.stands);
+        let have_all_begun = self.present().all(|host| host.at.is_some());
+        are_all |= have_all_begun && self.present().all(|host| host.stands == Some(furthest));
         self.phase = Phase::Still { here, is_there, are_all };
         let is_mine = self.hosts.iter().position(|host| !host.is_lost) == Some(self.me);
         if is_mine && are_all && self.present().all(|host| host.holds == 0) {
             todo.push(self.says(Say::Go));
             self.run(todo);
         }
+        todo.extend(self.begin_if_untold());
     }
 
     fn present(&self) -> impl Iterator<Item = &Host> {

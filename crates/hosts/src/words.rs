@@ -117,7 +117,7 @@ mod tests {
     fn any_say() -> impl Strategy<Value = Say> {
         prop_oneof![
             (any_time(), any::<u32>()).prop_map(|(at, holds)| Say::Stop { at, holds }),
-            Just(Say::Stands),
+            any::<i64>().prop_map(|ns| Say::Stands { at: VirtualTime::from_ns(ns) }),
             any::<u32>().prop_map(Say::Holds),
             Just(Say::Go),
         ]

@@ -151,8 +151,17 @@ impl Run {
         let span = VirtualSpan::from_ns(self.random.within(1, 50) as i64);
         let host = &mut self.hosts[me];
         if host.is_to_stop {
+            let did_run = host.runs;
             (host.is_to_stop, host.runs, host.runs_to) = (false, false, None);
-            let todo = host.holds.stopped(host.clock);
+            let ahead = host.clock + VirtualSpan::from_ns(self.random.within(1, 60) as i64);
+            // Where others will stop, if that is not past yet, or somewhere else; or at once.
+            let at = host.holds.furthest().filter(|at| *at > host.clock).unwrap_or(ahead);
+            let todo = if did_run && self.random.chance(500) {
+                host.runs_to = Some(at);
+                host.holds.stops_at(at)
+            } else {
+                host.holds.stopped(host.clock)
+            };
             self.obey(me, todo);
             return true;
         }
@@ -238,6 +247,44 @@ fn a_hold_stays_until_it_is_released() {
         assert!(run.hosts.iter().all(|host| host.runs));
         assert!(run.hosts[holder].holds.release().is_none());
     }
+}
+
+/// A host stands and asks for a hold before it knows that a third one has begun, while the first one lets all go on.
+#[test]
+fn a_hold_that_crosses_the_word_to_go_on_is_never_lost() {
+    for is_lost in [false, true] {
+        let at = VirtualTime::from_ns(10);
+        let mut holds = Holds::new(1, 3);
+        let mut view = 0;
+        let stop = Message { view, round: 1, say: Say::Stop { at, holds: 1 } };
+        assert_eq!(holds.heard(0, stop), [Do::Stop]);
+        assert_eq!(holds.stopped(at).len(), 2, "where it is, and that it stands");
+        assert_eq!(holds.hold(), [], "the others may have gone on, or not have begun");
+        if is_lost {
+            view = 1;
+            holds.is_lost(2);
+        }
+        assert_eq!(holds.heard(0, Message { view, round: 1, say: Say::Go }), [Do::Stop]);
+        let said = holds.stopped(at);
+        let next = Message { view, round: 2, say: Say::Stop { at, holds: 1 } };
+        assert!(said.contains(&Do::Say(next)), "{said:?}");
+    }
+}
+
+/// What a host has said before it heard that another one is lost may be before it heard where that one has stopped.
+#[test]
+fn words_of_an_earlier_view_do_not_count() {
+    let [at, later] = [5, 9].map(VirtualTime::from_ns);
+    let mut holds = Holds::new(0, 3);
+    assert_eq!(holds.hold(), [Do::Stop]);
+    holds.stopped(at);
+    holds.is_lost(2);
+    for say in [Say::Stop { at, holds: 0 }, Say::Stands { at }] {
+        assert_eq!(holds.heard(1, Message { view: 0, round: 1, say }), []);
+    }
+    assert_eq!(holds.stand(), None);
+    let stop = Say::Stop { at: later, holds: 0 };
+    assert_eq!(holds.heard(1, Message { view: 1, round: 1, say: stop }), [Do::RunTo(later)]);
 }
 
 #[test]

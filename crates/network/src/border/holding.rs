@@ -8,12 +8,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use domain::{Domain, Hold};
+use domain::{Domain, Hold, Pace};
 use hosts::Holds;
 use hosts::holds::{Do, Message};
 use os::wake::Wake;
 use parking_lot::Mutex;
-use vtime::VirtualTime;
+use vtime::{VirtualSpan, VirtualTime};
+
+/// How far ahead of the clock it stops that runs: about what a word needs to another host.
+const AHEAD: VirtualSpan = VirtualSpan::from_ns(80_000);
 
 /// Where holds of all hosts are asked for, from any thread.
 #[derive(Debug)]
@@ -142,13 +145,26 @@ impl Holding {
         says
     }
 
+    /// Stops the clock: where another one will stop, or a little later so that others can stop there; or at once, where it
+    /// does not run by itself.
+    fn stop(&mut self, domain: &Arc<Domain>) -> Vec<Do> {
+        let now = domain.now();
+        let at = self.holds.furthest().unwrap_or(now + AHEAD);
+        let runs = domain.pace() == Pace::Real && domain.now_unless_held().is_some();
+        if runs && self.runs_to.is_none() && at > now && domain.stops_at(at) {
+            self.runs_to = Some(at);
+            return self.holds.stops_at(at);
+        }
+        self.runs_to = None;
+        self.hold.get_or_insert_with(|| domain.hold());
+        self.holds.stopped(domain.now())
+    }
+
     fn obey(&mut self, domain: &Arc<Domain>, todo: Vec<Do>, says: &mut Vec<Message>) {
         for one in todo {
             match one {
                 Do::Stop => {
-                    self.runs_to = None;
-                    self.hold.get_or_insert_with(|| domain.hold());
-                    let todo = self.holds.stopped(domain.now());
+                    let todo = self.stop(domain);
                     self.obey(domain, todo, says);
                 }
                 Do::RunTo(at) => {

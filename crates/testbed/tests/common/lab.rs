@@ -35,6 +35,10 @@ impl Lab {
         let folder = tempfile::Builder::new().prefix("qcycle-lab-").tempdir().unwrap();
         let keepers = (0..=hosts).map(|_| keeper()).collect();
         let mut lab = Self { folder, keepers, servers: Vec::new() };
+        if !lab.has_bridge() {
+            println!("not run: this kernel has no bridge");
+            return None;
+        }
         lab.connect();
         lab.make_keys();
         for host in 1..=hosts {
@@ -111,13 +115,14 @@ impl Lab {
         self.inside(host, &command)
     }
 
+    fn has_bridge(&self) -> bool {
+        let mut ip = Command::new("ip");
+        ip.args(["link", "add", "br0", "type", "bridge"]);
+        self.with_path(0, ip).status().is_ok_and(|status| status.success())
+    }
+
     fn connect(&self) {
-        for line in [
-            "link add br0 type bridge",
-            "address add 10.1.0.1/24 dev br0",
-            "link set br0 up",
-            "link set lo up",
-        ] {
+        for line in ["address add 10.1.0.1/24 dev br0", "link set br0 up", "link set lo up"] {
             self.ip(0, line);
         }
         for host in 1..self.keepers.len() {
