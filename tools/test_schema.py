@@ -22,7 +22,9 @@ SCHEMA = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text())
 READER_ONLY = {
     "duplicate-keys": "no value of JSON has a key twice",
     "files": "files that are not there, or hold something else",
+    "hosts-without-delay": "which hosts the ends of a link are on",
     "links": "what links join",
+    "no-hosts": "hosts that nodes name",
     "no-captures": "measures against the captures that are kept",
     "no-plant": "points without a plant",
     "not-in-a-scenario": "tags, aliases and documents, which are gone once YAML is read",
