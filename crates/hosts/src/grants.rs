@@ -203,10 +203,12 @@ impl Grants {
     /// timer of a kernel ends.
     pub fn others_may_send(&self) -> bool {
         let own = self.next() + self.distances.between(self.me, self.me);
-        // If no timer ends.
-        let next_of = |host: usize| match self.hosts[host].report.for_timers {
-            Some(until) if host != self.me => until,
-            _ => self.next_of(host),
+        // If no timer ends, and nobody has a turn before this host is past it.
+        let next_of = |host: usize| match self.hosts[host].report {
+            _ if host == self.me => self.next(),
+            Report { wants: Some(turn), .. } if !self.is_past(turn, host) => VirtualTime::MAX,
+            Report { for_timers: Some(until), .. } => until,
+            Report { next, .. } => next,
         };
         self.earliest_arrival_by(self.me, next_of) < own
     }
@@ -219,6 +221,12 @@ impl Grants {
             let first = self.hosts[host].report.next.min(self.earliest_arrival(host));
             first > when || first == when && host > self.me
         })
+    }
+
+    /// Whether this host is past a time at which another one waits for its turn.
+    fn is_past(&self, turn: VirtualTime, host: usize) -> bool {
+        let next = self.next();
+        next > turn || next == turn && host < self.me
     }
 
     /// What is to be said to all others now, if it is worth it.

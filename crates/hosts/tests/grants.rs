@@ -370,6 +370,28 @@ fn who_wakes_unexpectedly_keeps_its_promise() {
     assert_eq!(second.next(), us(105));
 }
 
+/// A kernel that waits for an answer, and another host that waits for its turn until the first one is past it.
+#[test]
+fn who_waits_for_a_turn_sends_nothing_before_it() {
+    let us = |us: i64| VirtualTime::from_ns(us * 1000);
+    let way = VirtualSpan::from_ns(5000);
+    let distances = Distances::new(2, &[(0, 1, way), (1, 0, way)]);
+    for (asks, kernel) in [(0, 1), (1, 0)] {
+        let mut hosts = [0, 1].map(|me| Grants::new(me, distances.clone()));
+        hosts[asks].advanced(us(2));
+        hosts[asks].wants(Some(us(2)));
+        let report = hosts[asks].report().unwrap();
+        hosts[kernel].heard(asks, report).unwrap();
+        hosts[kernel].waits_for_timers_until(us(900));
+        assert!(!hosts[kernel].others_may_send(), "its clock is to run until it is past that");
+        hosts[kernel].advanced(us(2) + VirtualSpan::from_ns(1));
+        assert!(hosts[kernel].others_may_send(), "now it may");
+        let report = hosts[kernel].report().unwrap();
+        hosts[asks].heard(kernel, report).unwrap();
+        assert!(hosts[asks].others_are_past(us(2)));
+    }
+}
+
 /// Two kernels that wait for answers: as long as the other one may send one nobody's timer counts, and then both do.
 #[test]
 fn timers_of_kernels_count_when_nothing_else_can_come() {
