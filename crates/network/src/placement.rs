@@ -20,10 +20,13 @@ pub struct Placement {
     switches: Vec<usize>,
 }
 
-/// A link between hosts in which a frame takes no time, so that no host could ever go on before the other: its
-/// number in the plan.
+/// The least time that frames take between hosts: some twenty metres of fibre. The shorter it is, the less far may a host go
+/// on before another one.
+pub const LEAST_BETWEEN_HOSTS: VirtualSpan = VirtualSpan::from_ns(100);
+
+/// A link between hosts in which a frame takes less than [`LEAST_BETWEEN_HOSTS`]: its number in the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoTime(pub usize);
+pub struct TooShort(pub usize);
 
 impl Placement {
     /// All on one host.
@@ -39,12 +42,12 @@ impl Placement {
     /// known; what is connected with no such place is on the first host.
     ///
     /// # Errors
-    /// When a link between hosts takes no time.
+    /// When a link between hosts takes less than [`LEAST_BETWEEN_HOSTS`].
     pub fn new(
         plan: &Plan,
         hosts: usize,
         fixed: impl Fn(Place) -> Option<usize>,
-    ) -> Result<Self, NoTime> {
+    ) -> Result<Self, TooShort> {
         let stations = plan.stations.len();
         let number = |place| match place {
             Place::Station(n) => n,
@@ -73,9 +76,9 @@ impl Placement {
             stations: (0..stations).map(host_of).collect(),
             switches: (stations..places.len()).map(host_of).collect(),
         };
-        let takes_none = |link: usize| plan.links[link].least() == VirtualSpan::ZERO;
-        let wrong = placed.between(plan).map(|(_, link)| link).find(|&link| takes_none(link));
-        wrong.map_or(Ok(placed), |link| Err(NoTime(link)))
+        let is_too_short = |link: usize| plan.links[link].least() < LEAST_BETWEEN_HOSTS;
+        let wrong = placed.between(plan).map(|(_, link)| link).find(|&link| is_too_short(link));
+        wrong.map_or(Ok(placed), |link| Err(TooShort(link)))
     }
 
     /// How many hosts there are.
@@ -137,7 +140,7 @@ mod tests {
     }
 
     /// Nodes are on the host of their number in the name.
-    fn placed(plan: &Plan) -> Result<Placement, NoTime> {
+    fn placed(plan: &Plan) -> Result<Placement, TooShort> {
         let names: Vec<_> = plan.stations.iter().map(|station| station.name.clone()).collect();
         Placement::new(plan, 4, |place| match place {
             Place::Station(n) => names[n].strip_prefix('n')?.parse().ok(),
@@ -171,6 +174,6 @@ mod tests {
     #[test]
     fn a_link_between_hosts_takes_time() {
         let plan = plan(&[("n0", "s0", 1), ("n1", "n2", 0)]);
-        assert_eq!(placed(&plan), Err(NoTime(1)));
+        assert_eq!(placed(&plan), Err(TooShort(1)));
     }
 }

@@ -12,6 +12,10 @@ use anyhow::{Context as _, Result, bail};
 
 use super::Target;
 
+/// Names to the program the folder that it lies in, and that it is to remove at its end: who kills the shell
+/// that would do so is not to leave it there.
+pub const FOLDER: &str = "QCYCLE_CARRIED_IN";
+
 /// Most octets of what a login may say before the program is there.
 const CHATTER_MAX: u64 = 1 << 20;
 
@@ -87,7 +91,7 @@ impl Carried {
             "d=$(mktemp -d {folder}/{name}.XXXXXXXX) || exit 69; \
              trap \"rm -rf $d\" EXIT; trap \"exit 129\" HUP INT TERM PIPE; \
              head -c {octets} >$d/{name} && chmod 700 $d/{name} || exit 69; \
-             echo {ready}; $d/{name} {arguments}"
+             echo {ready}; {FOLDER}=$d $d/{name} {arguments}"
         );
         assert!(!script.contains('\''), "the script stands between single quotes");
         format!("exec /bin/sh -c '{script}'")

@@ -7,5 +7,5 @@
 pub mod carry;
 pub mod target;
 
-pub use carry::Carried;
+pub use carry::{Carried, FOLDER};
 pub use target::Target;

@@ -70,6 +70,12 @@ impl Scenario {
         self.hosts.as_ref().map_or(0, |hosts| hosts.of_nodes[node])
     }
 
+    /// The nodes that are on a host.
+    pub fn nodes_on(&self, host: usize) -> impl Iterator<Item = &Node> {
+        let all = self.nodes.iter().enumerate();
+        all.filter(move |(node, _)| self.host_of(*node) == host).map(|(_, node)| node)
+    }
+
     /// Whether a host is this machine.
     #[must_use]
     pub fn is_here(&self, host: usize) -> bool {

@@ -96,7 +96,7 @@ plant:
                `qcycle` is copied there, runs while the run goes on, and is removed. It must have the same kind \
                of processor and the programs of its nodes, and ssh must not ask for a password. Hosts connect to \
                each other by TCP, encrypted, the later in the file to the earlier, and this machine to all; \
-               frames on a link between two hosts must take some time. Switches and attackers are where their \
+               frames on a link between two hosts must take 100 ns or more. Switches and attackers are where their \
                shortest links lead. Measured in [several hosts](../internals/hosts.md).",
         example: "\
 hosts:

@@ -2,7 +2,7 @@
 
 use super::model::{Hosts, Node};
 use super::{hosts, network, nodes};
-use ::network::placement::{NoTime, Placement};
+use ::network::placement::{LEAST_BETWEEN_HOSTS, Placement, TooShort};
 use ::network::plan::{Place, Plan};
 use settings::cursor::Mapping;
 use settings::problems::quoted;
@@ -44,8 +44,11 @@ pub(super) fn placed(
     };
     match Placement::new(plan, hosts.hosts.len(), fixed) {
         Ok(placement) => Some(Some(Hosts { all: hosts.hosts, of_nodes, placement })),
-        Err(NoTime(link)) => {
-            let what = "frames on this link take no time, but its ends are on two hosts";
+        Err(TooShort(link)) => {
+            let least = LEAST_BETWEEN_HOSTS.as_ns();
+            let what = format!(
+                "frames on this link take less than {least} ns, but its ends are on two hosts"
+            );
             let fix = "give it a `delay` or a `rate`, or put both ends on one host";
             read.link_places[link].wrong(what, fix);
             None

@@ -304,8 +304,10 @@ impl Agent {
     /// Waits for other hosts, if there are some. Returns where.
     fn listen(&mut self) -> anyhow::Result<Option<SocketAddr>> {
         let Some(hosts) = &self.setup.hosts else { return Ok(None) };
-        let listener = TcpListener::bind(hosts.listen)
-            .with_context(|| format!("cannot wait for other hosts at {}", hosts.listen))?;
+        let listener = TcpListener::bind(hosts.listen).with_context(|| {
+            let at = hosts.listen.ip();
+            format!("cannot wait for other hosts at {at}: name as its `address` one that it has")
+        })?;
         let address = listener.local_addr()?;
         self.listener = Some(listener);
         // Until they grant something.
@@ -549,7 +551,8 @@ fn find_programs(setup: &mut Setup) -> anyhow::Result<()> {
         let Some(word) = program.command.first_mut() else { continue };
         let found = scenario::find_program(folder, path.as_ref(), word);
         let found = found.map_err(|fault| {
-            anyhow::anyhow!("program `{}`: {}; {}", program.name, fault.what, fault.fix)
+            let (name, folder) = (&program.name, folder.display());
+            anyhow::anyhow!("program `{name}`, in {folder}: {}; {}", fault.what, fault.fix)
         })?;
         *word = found.into_os_string().into_string().map_err(|path| {
             anyhow::anyhow!("program `{}`: its path {} is not UTF-8", program.name, path.display())

@@ -9,13 +9,13 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Stdout, Write};
 use std::net::{IpAddr, Shutdown};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use parking_lot::Mutex;
 
 use super::child::{self, AgentChild};
@@ -41,13 +41,15 @@ pub fn main(needs: Needs) -> u8 {
     let _ = fs::write("/proc/self/comm", "qcycle-relay");
     signals::Signals::block(&[libc::SIGINT, libc::SIGHUP, libc::SIGPIPE]);
     let out = Arc::new(Queue::new(std::io::stdout()));
-    match relay(needs, &out) {
-        Ok(()) => 0,
-        Err(error) => {
-            say(&out, &Report::Failed { reason: format!("{error:#}") });
-            1
-        }
+    let ended = relay(needs, &out);
+    if let Err(error) = &ended {
+        say(&out, &Report::Failed { reason: format!("{error:#}") });
     }
+    if let Some(folder) = std::env::var_os(remote::FOLDER) {
+        // The shell that waits for this does the same; it may have been killed.
+        let _ = fs::remove_dir_all(folder);
+    }
+    u8::from(ended.is_err())
 }
 
 fn relay(needs: Needs, out: &Arc<Queue<Stdout>>) -> anyhow::Result<()> {
@@ -55,7 +57,8 @@ fn relay(needs: Needs, out: &Arc<Queue<Stdout>>) -> anyhow::Result<()> {
     let sockets = Folder::make()?.path().to_owned();
     let _ = registry::remove_dead();
     needs.check()?;
-    let captures = tempfile::Builder::new().prefix("captures-").tempdir_in(own_folder()?)?;
+    let folder = std::env::var_os(remote::FOLDER).map_or_else(std::env::temp_dir, PathBuf::from);
+    let captures = tempfile::Builder::new().prefix("captures-").tempdir_in(folder)?;
     say(out, &Report::There(Box::new(there(captures.path()))));
     let AgentChild { process, socket, written } = child::start(&sockets)?;
     let heard = Arc::new(Mutex::new(Instant::now()));
@@ -66,7 +69,9 @@ fn relay(needs: Needs, out: &Arc<Queue<Stdout>>) -> anyhow::Result<()> {
     // The agent ends when it was ordered to, when it fails, or when its socket is closed.
     let _ = reports.join();
     let _ = socket.shutdown(Shutdown::Both);
-    end(process);
+    if let Some(signal) = end(process) {
+        say(out, &Report::Failed { reason: format!("the agent was ended by signal {signal}") });
+    }
     let until = Instant::now() + DRAIN_LONGEST;
     while !outputs.is_finished() && Instant::now() < until {
         thread::sleep(Duration::from_millis(1));
@@ -75,12 +80,6 @@ fn relay(needs: Needs, out: &Arc<Queue<Stdout>>) -> anyhow::Result<()> {
     let _ = registry::remove_dead();
     send_files(captures.path(), out);
     Ok(())
-}
-
-/// Where this program lies, which is gone when the session is.
-fn own_folder() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("this program does not know its own file")?;
-    Ok(own.parent().unwrap_or(Path::new("/tmp")).to_owned())
 }
 
 fn there(captures: &Path) -> There {
@@ -166,18 +165,21 @@ fn hand_orders(mut agent: UnixStream, heard: &Arc<Mutex<Instant>>) -> anyhow::Re
     Ok(())
 }
 
-/// Waits for the end of the agent, and ends it if that does not come.
-fn end(mut agent: Child) {
+/// Waits for the end of the agent, and ends it if that does not come. Returns the signal that somebody else has
+/// ended it with.
+fn end(mut agent: Child) -> Option<i32> {
     let until = Instant::now() + END_LONGEST;
     while Instant::now() < until {
-        if !matches!(agent.try_wait(), Ok(None)) {
-            return;
+        match agent.try_wait() {
+            Ok(None) => {}
+            ended => return ended.ok()??.signal(),
         }
         thread::sleep(Duration::from_millis(5));
     }
     // Its programs die with it.
     let _ = agent.kill();
     let _ = agent.wait();
+    None
 }
 
 /// Sends what lies in a folder. What cannot be read is said instead.

@@ -21,6 +21,8 @@ use crate::nodes::orders::{Order, Output, Report};
 /// the agent itself.
 const DROP_LONGEST: Duration = Duration::from_secs(2);
 const DROP_LONGEST_OVER_SSH: Duration = Duration::from_secs(5);
+/// How long captures may take to come from another machine.
+const FILES_LONGEST: Duration = Duration::from_secs(600);
 
 /// An agent. Dropping it ends it and everything that it made.
 #[derive(Debug)]
@@ -118,10 +120,13 @@ impl AgentProcess {
     }
 
     /// Whether all that programs have written is recorded, within so long; from another machine, until its session
-    /// ends or is silent for too long.
+    /// ends or is silent for too long, or for too long in all.
     pub(super) fn outputs_within(&self, longest: Duration) -> bool {
-        let until = Instant::now() + longest;
-        let is_late = || self.said.is_none() && Instant::now() >= until;
+        let begun = Instant::now();
+        let is_late = || match &self.orders {
+            Orders::Socket(_) => begun.elapsed() >= longest,
+            Orders::Session(_, hearing) => hearing.is_silent() || begun.elapsed() >= FILES_LONGEST,
+        };
         while !self.outputs.is_finished() && !is_late() {
             thread::sleep(Duration::from_millis(1));
         }

@@ -89,7 +89,9 @@ pub(super) fn start(
         outputs.changed().into_iter().for_each(|loss| losses.lost(loss));
     })?;
     let hearing = Arc::new(Hearing::default());
+    let destination = target.destination.clone();
     let line = Line {
+        destination,
         events,
         hearing: Arc::clone(&hearing),
         written,
@@ -103,6 +105,7 @@ pub(super) fn start(
 }
 
 struct Line {
+    destination: String,
     events: EventsOf,
     hearing: Arc<Hearing>,
     written: SyncSender<Output>,
@@ -118,8 +121,12 @@ impl Line {
         mut output: impl Read,
         ordered: Receiver<Vec<u8>>,
     ) {
-        if let Err(error) = carried.hand_over(&mut input, &mut output) {
-            self.events.gone(format!("{error:#}"));
+        if carried.hand_over(&mut input, &mut output).is_err() {
+            let reached = &self.destination;
+            self.events.gone(format!(
+                "qcycle could not be started there; see its `ssh` and `folder`, and whether `ssh {reached} true` \
+                 works without a password"
+            ));
             return;
         }
         self.hearing.heard();

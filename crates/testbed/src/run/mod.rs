@@ -19,6 +19,7 @@
 //! - [`far_agent`]: one on another machine; [`hearing`], whether it is heard; [`said`], what its session says
 //! - [`outputs`]: what programs write
 //! - [`interrupt`]: signals that ask to end
+//! - [`trust`]: what the agent of a host may say
 //! - [`disturbances`]: what keeps programs from acting in time, and what others do to the domain
 //! - [`progress`]: what the user sees meanwhile
 //! - [`last_words`]: what a program that failed said last
@@ -45,6 +46,7 @@ mod progress;
 mod said;
 mod session;
 mod together;
+mod trust;
 
 pub use dry::check;
 pub use failure::Failure;

@@ -7,6 +7,7 @@ use anyhow::Context;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::agent_process::AgentProcess;
+use super::trust::{WARNINGS_MAX, text_of};
 use crate::nodes::kept::kept;
 use crate::nodes::line::SILENCE_LONGEST;
 use crate::nodes::needs::Needs;
@@ -43,6 +44,7 @@ pub(super) struct Part {
     /// How far its clock had come when it last said so.
     pub(super) virtual_ns: i64,
     pub(super) last: Option<FinalReport>,
+    warnings: usize,
 }
 
 impl Part {
@@ -58,6 +60,17 @@ impl Part {
             address: None,
             virtual_ns: 0,
             last: None,
+            warnings: 0,
+        }
+    }
+
+    /// A warning of it, as it is recorded; `None` where there are too many.
+    pub(super) fn warns(&mut self, text: &str) -> Option<String> {
+        self.warnings += 1;
+        match self.warnings {
+            ..WARNINGS_MAX => Some(self.says(text)),
+            WARNINGS_MAX => Some(self.says("it has warned so often that the rest is left out")),
+            _ => None,
         }
     }
 
@@ -69,8 +82,8 @@ impl Part {
     /// What it says, with its name before it where there are several.
     pub(super) fn says(&self, text: &str) -> String {
         match &self.host {
-            Some(host) => format!("host `{}`: {text}", host.name),
-            None => text.to_owned(),
+            Some(host) => format!("host `{}`: {}", host.name, text_of(text)),
+            None => text_of(text),
         }
     }
 
@@ -100,7 +113,7 @@ impl Part {
             address: self.address.map(|address| address.ip()),
             machine: there.map_or_else(Machine::here, |there| there.machine.clone()),
             environment: there.map_or_else(kept, |there| there.environment.clone()),
-            nodes: nodes_of(scenario, number).map(|node| node.name.clone()).collect(),
+            nodes: scenario.nodes_on(number).map(|node| node.name.clone()).collect(),
         })
     }
 
@@ -130,15 +143,9 @@ pub(super) fn count(scenario: &Scenario) -> usize {
     scenario.hosts.as_ref().map_or(1, |hosts| hosts.all.len())
 }
 
-/// The nodes of an agent.
-pub(super) fn nodes_of(scenario: &Scenario, number: usize) -> impl Iterator<Item = &Node> {
-    let all = scenario.nodes.iter().enumerate();
-    all.filter(move |(node, _)| scenario.host_of(*node) == number).map(|(_, node)| node)
-}
-
 /// The nodes and attackers of an agent, which have captures.
 pub(super) fn captured(scenario: &Scenario, number: usize) -> Vec<&str> {
-    let nodes = nodes_of(scenario, number).map(|node| node.name.as_str());
+    let nodes = scenario.nodes_on(number).map(|node| node.name.as_str());
     let attackers = scenario.network.attackers().filter(|name| match &scenario.hosts {
         Some(hosts) => hosts.of_station(&scenario.network, name) == Some(number),
         None => true,
@@ -149,7 +156,7 @@ pub(super) fn captured(scenario: &Scenario, number: usize) -> Vec<&str> {
 /// What nodes need of this machine; `None` if there are none on it.
 pub(super) fn needs_here(scenario: &Scenario) -> Option<Needs> {
     let here = (0..count(scenario)).filter(|number| scenario.is_here(*number));
-    let nodes: Vec<&Node> = here.flat_map(|number| nodes_of(scenario, number)).collect();
+    let nodes: Vec<&Node> = here.flat_map(|number| scenario.nodes_on(number)).collect();
     (!nodes.is_empty() || scenario.hosts.is_none()).then(|| Needs::of(nodes))
 }
 

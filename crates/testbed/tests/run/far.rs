@@ -176,7 +176,8 @@ fn whatever_dies_on_a_host_ends_the_run_with_the_reason_and_leaves_nothing() {
     let Some(far) = Far::new() else { return };
     for (name, what, said) in [
         ("qcycle-relay", libc::SIGKILL, "host `h1`: the session ended unexpectedly"),
-        ("qcycle-agent", libc::SIGKILL, "host `h1`"),
+        ("qcycle-agent", libc::SIGKILL, "host `h1`: the agent was ended by signal 9"),
+        ("sh", libc::SIGKILL, "host `h1`"),
         ("python3", libc::SIGKILL, "program `server` ended by signal 9"),
         ("qcycle-agent", libc::SIGSTOP, "host `h1` has not answered for 4000 ms"),
     ] {
@@ -188,6 +189,66 @@ fn whatever_dies_on_a_host_ends_the_run_with_the_reason_and_leaves_nothing() {
         assert!(ended.out.contains(said), "{name}: {}", ended.out);
         far.nothing_is_left();
     }
+}
+
+#[test]
+fn a_session_that_stands_still_ends_the_run() {
+    let Some(far) = Far::new() else { return };
+    for name in ["qcycle-relay", "ssh"] {
+        let run = far.begun();
+        let victim = match name {
+            "ssh" => children_called(run.process(), "ssh")[0],
+            _ => far.processes(1, name)[0],
+        };
+        signal(victim.cast_signed(), libc::SIGSTOP);
+        let ended = run.finish_within(2 * GONE_LONGEST).expect(12);
+        assert!(ended.out.contains("nothing was heard of it for 4s"), "{name}: {}", ended.out);
+        if name == "qcycle-relay" {
+            // It cannot tidy up before it goes on.
+            signal(victim.cast_signed(), libc::SIGCONT);
+        }
+        far.nothing_is_left();
+    }
+}
+
+/// Children of a process that are called so.
+fn children_called(parent: u32, name: &str) -> Vec<u32> {
+    let field = |process: u32, name: &str| -> Option<String> {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().to_owned())
+    };
+    let all = processes(&["cmdline"]).into_iter().map(|(process, _)| process);
+    let is_one = |process: &u32| {
+        field(*process, "PPid:") == Some(parent.to_string())
+            && field(*process, "Name:").as_deref() == Some(name)
+    };
+    all.filter(is_one).collect()
+}
+
+/// A host that waits for its turn at the plant, while a kernel of another one waits for an answer.
+#[test]
+fn a_kernel_that_waits_keeps_nobody_from_the_plant() {
+    const READ: &str = "import time\nwhile True:\n    time.sleep(0.005)\n    float(open('/plant/storage.es.kW').read())\n";
+    const ASK: &str = "import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nwhile True:\n    \
+                       s.sendto(b'x', ('10.0.0.77', 5000))\n    time.sleep(0.05)\n";
+    let Some(place) = Place::of_case("voltage-stability") else { return };
+    place.file("read.py", READ);
+    place.file("ask.py", ASK);
+    place.file(
+        "scenario.yaml",
+        "scenario: turns\nduration: 500 ms\nsettle: 200 ms\npace: events\n\
+         plant: {engine: opendss, circuit: vt13.dss}\nhosts: {a: {}, b: {}}\nnodes:\n  \
+         one:\n    host: a\n    address: 10.0.0.1/24\n    files: [{point: storage.es.kW}]\n    \
+         programs: [{name: read, run: python3 read.py}]\n  \
+         two:\n    host: b\n    address: 10.0.0.2/24\n    programs: [{name: ask, run: python3 ask.py}]\n\
+         links:\n  - {from: one, to: two, delay: 1 ms}\n",
+    );
+    let run = place.run(&[]).expect(0);
+    let record = run.record();
+    assert_eq!(record.covered_ns, 500_000_000);
+    let reads = record.wall.unwrap().reads.unwrap().count;
+    assert!(reads > 50, "{reads} reads");
 }
 
 #[test]

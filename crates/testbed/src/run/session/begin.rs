@@ -11,7 +11,7 @@ use crate::nodes::kept::kept;
 use crate::nodes::orders::{Order, Report, Setup};
 use crate::run::event::{Happened, RunEvent};
 use crate::run::parts::{self, Part, Stage};
-use crate::run::{disturbances, environment};
+use crate::run::{disturbances, environment, trust};
 use runtime::agent::protocol::VERSION;
 
 /// How long machines may take to be reached, and agents to prepare.
@@ -96,6 +96,9 @@ impl Session<'_> {
 
     fn came(&mut self, host: usize, report: Report) -> anyhow::Result<()> {
         let part = &mut self.parts[host];
+        if let Some(text) = trust::wrong(self.scenario, host, &report) {
+            anyhow::bail!("{}", part.says(&text));
+        }
         match report {
             Report::There(there) => {
                 part.there = Some(*there);
@@ -151,7 +154,7 @@ impl Session<'_> {
                 duration: scenario.duration,
                 directory: directory.clone(),
                 environment: environment::of_all(scenario, name, kept),
-                nodes: parts::nodes_of(scenario, number).cloned().collect(),
+                nodes: scenario.nodes_on(number).cloned().collect(),
                 network: scenario.network.clone(),
                 captures: scenario.captures.then_some(captures),
                 hosts,

@@ -34,6 +34,7 @@ use crate::run::log::Log;
 use crate::run::outputs::Outputs;
 use crate::run::parts::{self, Part, Stage};
 use crate::run::progress::Progress;
+use crate::run::trust;
 use network::plan;
 use os::signals;
 use os::sockets::Folder;
@@ -140,7 +141,7 @@ fn start(
     let carried = is_far.then(far_agent::carried).transpose()?.map(Arc::new);
     let mut parts = Vec::new();
     for (number, host) in hosts.into_iter().enumerate() {
-        let nodes = || parts::nodes_of(scenario, number);
+        let nodes = || scenario.nodes_on(number);
         let outputs = Outputs::create(folder, nodes(), scenario.settle)?;
         let events = EventsOf { host: number, to: events.clone() };
         let target = host.as_ref().and_then(|host| host.ssh.as_ref());
@@ -304,7 +305,12 @@ impl<'s> Session<'s> {
                     }
                 };
             let over = match happened {
-                RunEvent::At(host, Happened::Report(report)) => self.heard(host, *report, progress),
+                RunEvent::At(host, Happened::Report(report)) => {
+                    match trust::wrong(self.scenario, host, &report) {
+                        Some(text) => Some(Over::part_failed(self.parts[host].says(&text))),
+                        None => self.heard(host, *report, progress),
+                    }
+                }
                 RunEvent::Lost(loss) => {
                     self.lose(loss);
                     None
@@ -401,7 +407,9 @@ impl<'s> Session<'s> {
                 self.gone(&program, at, format!("cannot start `{program}`: {reason}"))
             }
             Report::Warning { text } => {
-                self.warn(None, self.parts[host].says(&text));
+                if let Some(text) = self.parts[host].warns(&text) {
+                    self.warn(None, text);
+                }
                 None
             }
             Report::Watched { to_ns, disturbances } => {
@@ -441,6 +449,9 @@ impl<'s> Session<'s> {
         while self.parts.iter().any(Part::is_awaited) {
             let left = until.saturating_duration_since(Instant::now());
             match self.events.recv_timeout(left) {
+                // The run is over already, whatever an agent says that cannot be.
+                Ok(RunEvent::At(host, Happened::Report(report)))
+                    if trust::wrong(self.scenario, host, &report).is_some() => {}
                 Ok(RunEvent::At(host, Happened::Report(report))) => match *report {
                     Report::Ended(ended) => self.parts[host].last = Some(*ended),
                     Report::Ask { ask, .. } => {

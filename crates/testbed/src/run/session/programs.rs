@@ -92,16 +92,24 @@ impl Session<'_> {
     /// Waits for the last output of programs, and records what did not come.
     pub(super) fn hear_out(&mut self) {
         const REASON: &str = "the last output is missing";
+        let behind = self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX;
+        let from_ns = behind.max(VirtualSpan::ZERO - self.scenario.settle).as_ns();
         let mut lost = Vec::new();
-        for (number, part) in self.parts.iter().enumerate() {
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            if part.is_gone {
+                // Nothing more comes, also where it only stands still.
+                part.agent.kill();
+            }
             // Of whom the agent said so, if it still could.
             let unheard = part.last.as_ref().map(|last| &*last.unheard);
             let agent_told = unheard.is_some();
             let heard_out = part.agent.outputs_within(GONE_LONGEST);
+            if !heard_out {
+                part.agent.kill();
+            }
             let unheard = unheard.filter(|_| heard_out);
             lost.extend(part.agent.last_lines().losses(unheard, REASON));
             if !agent_told && self.scenario.captures {
-                let from_ns = (self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX).as_ns();
                 let files = parts::captured(self.scenario, number).into_iter();
                 lost.extend(files.map(RunFolder::capture_name).map(|file| {
                     let reason =
@@ -110,6 +118,7 @@ impl Session<'_> {
                 }));
             }
         }
+        lost.retain(|loss| self.record.losses.iter().all(|known| known.file != loss.file));
         lost.into_iter().for_each(|loss| self.lose(loss));
         // What was lost while everything ended.
         while let Ok(happened) = self.events.try_recv() {
