@@ -36,6 +36,7 @@ pub enum Word {
 pub struct Piece {
     /// The file, without its folder.
     pub file: String,
+    /// How many come; none after the last.
     pub octets: u64,
     /// Why the file has no more than what came before; there are no octets then.
     #[serde(default, skip_serializing_if = "Option::is_none")]

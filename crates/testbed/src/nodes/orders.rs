@@ -184,9 +184,8 @@ pub struct There {
     pub machine: Machine,
     /// Processes that ran or wanted to, averaged over a minute; absent if the kernel does not say.
     pub load: Option<f64>,
-    /// Where its ssh server was reached, and from where.
+    /// Where its ssh server was reached.
     pub address: Option<IpAddr>,
-    pub reached_from: Option<IpAddr>,
     /// A folder for captures, which come home at the end.
     pub captures: PathBuf,
     /// What programs get of the variables that are set there.

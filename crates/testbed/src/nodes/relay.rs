@@ -83,25 +83,21 @@ fn relay(needs: Needs, out: &Arc<Queue<Stdout>>) -> anyhow::Result<()> {
 }
 
 fn there(captures: &Path) -> There {
-    let (address, reached_from) =
-        session_ends(&std::env::var("SSH_CONNECTION").unwrap_or_default());
+    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     There {
         machine: Machine::here(),
         load: load.split_whitespace().next().and_then(|first| first.parse().ok()),
-        address,
-        reached_from,
+        address: server_of(&connection),
         captures: captures.to_owned(),
         environment: kept(),
     }
 }
 
-/// Address of the server and of the client, of `SSH_CONNECTION` as sshd(8) sets it.
-fn session_ends(text: &str) -> (Option<IpAddr>, Option<IpAddr>) {
-    let words: Vec<&str> = text.split_whitespace().collect();
+/// Address of the server, of `SSH_CONNECTION` as sshd(8) sets it.
+fn server_of(connection: &str) -> Option<IpAddr> {
     // Addresses of a link have a zone behind them, which means nothing elsewhere.
-    let address = |word: Option<&&str>| word?.split('%').next()?.parse().ok();
-    (address(words.get(2)), address(words.first()))
+    connection.split_whitespace().nth(2)?.split('%').next()?.parse().ok()
 }
 
 fn say(out: &Queue<Stdout>, report: &Report) {
@@ -199,10 +195,11 @@ fn send_file(path: &Path, name: &str, out: &Queue<Stdout>) -> std::io::Result<()
     loop {
         let count = file.read(&mut octets)?;
         let piece = Piece { file: name.to_owned(), octets: count as u64, cut: None };
+        // One of none says that the file is whole.
+        out.write(&line::of_piece(&piece, &octets[..count]));
         if count == 0 {
             return Ok(());
         }
-        out.write(&line::of_piece(&piece, &octets[..count]));
     }
 }
 
@@ -211,13 +208,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_of_a_session_are_those_that_its_server_names() {
-        let (address, from) = session_ends("10.1.0.1 50312 10.1.0.11 22");
-        assert_eq!(address.unwrap().to_string(), "10.1.0.11");
-        assert_eq!(from.unwrap().to_string(), "10.1.0.1");
-        let (address, _) = session_ends("fe80::1%eth0 1 fe80::2%eth0 22");
-        assert_eq!(address.unwrap().to_string(), "fe80::2");
-        assert_eq!(session_ends(""), (None, None));
-        assert_eq!(session_ends("a b c d"), (None, None));
+    fn the_address_of_a_host_is_the_one_that_its_server_names() {
+        let address = |text: &str| server_of(text).map(|address| address.to_string());
+        assert_eq!(address("10.1.0.1 50312 10.1.0.11 22").unwrap(), "10.1.0.11");
+        assert_eq!(address("fe80::1%eth0 1 fe80::2%eth0 22").unwrap(), "fe80::2");
+        assert_eq!((address(""), address("a b c d")), (None, None));
     }
 }

@@ -219,6 +219,7 @@ impl CapturesHome {
     /// Takes octets of a file. Whatever else another machine sends is none of the run.
     fn take(&mut self, piece: &Piece, octets: &[u8], events: &EventsOf) {
         if let Some(capture) = self.wanted.remove(&piece.file) {
+            self.not_whole(events);
             match File::create(&capture.path) {
                 Ok(file) => self.now = Some((capture, file)),
                 Err(error) => return self.lacks(&capture, &error.to_string(), events),
@@ -229,12 +230,21 @@ impl CapturesHome {
         match (file.write_all(octets), &piece.cut) {
             (Err(error), _) => self.lacks(&capture, &error.to_string(), events),
             (Ok(()), Some(cut)) => self.lacks(&capture, cut, events),
+            (Ok(()), None) if octets.is_empty() => {}
             (Ok(()), None) => self.now = Some((capture, file)),
         }
     }
 
-    /// Tells of those that never came.
-    fn finish(&self, events: &EventsOf) {
+    /// Tells of the one that comes now, of which no more will come.
+    fn not_whole(&mut self, events: &EventsOf) {
+        if let Some((capture, _)) = self.now.take() {
+            self.lacks(&capture, "the rest did not come from its host", events);
+        }
+    }
+
+    /// Tells of those that never came, or not whole.
+    fn finish(&mut self, events: &EventsOf) {
+        self.not_whole(events);
         for capture in self.wanted.values() {
             self.lacks(capture, "it did not come from its host", events);
         }
@@ -261,7 +271,7 @@ mod tests {
     fn captures_come_home_and_nothing_else_does() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let wanted = ["a.pcapng", "b.pcapng", "c.pcapng"]
+        let wanted = ["a.pcapng", "b.pcapng", "c.pcapng", "e.pcapng"]
             .map(|name| Capture { name: format!("captures/{name}"), path: path(name) });
         let mut home = CapturesHome::new(Captures { wanted: wanted.into(), begin_ns: -7 });
         let (to, heard) = channel();
@@ -270,6 +280,7 @@ mod tests {
             ("a.pcapng", &b"one"[..]),
             ("../run.json", b"x"),
             ("a.pcapng", b"two"),
+            ("a.pcapng", b""),
             ("b.pcapng", b"b"),
             ("a.pcapng", b"three"),
             ("d.pcapng", b"d"),
@@ -279,10 +290,12 @@ mod tests {
         let cut = Some("the disk is full".to_owned());
         home.take(&Piece { cut, ..piece("b.pcapng", b"") }, b"", &events);
         home.take(&piece("b.pcapng", b"more"), b"more", &events);
+        home.take(&piece("e.pcapng", b"half"), b"half", &events);
         home.finish(&events);
         assert_eq!(std::fs::read(path("a.pcapng")).unwrap(), b"onetwo");
         assert_eq!(std::fs::read(path("b.pcapng")).unwrap(), b"b");
-        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+        assert_eq!(std::fs::read(path("e.pcapng")).unwrap(), b"half");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 3);
         let lost: Vec<_> = heard
             .try_iter()
             .map(|event| match event {
@@ -293,6 +306,7 @@ mod tests {
         let lost: Vec<_> = lost.iter().map(|(from, reason)| (*from, reason.as_str())).collect();
         let expected = [
             (-7, "captures/b.pcapng lacks frames: the disk is full"),
+            (-7, "captures/e.pcapng lacks frames: the rest did not come from its host"),
             (-7, "captures/c.pcapng lacks frames: it did not come from its host"),
         ];
         assert_eq!(lost, expected);
