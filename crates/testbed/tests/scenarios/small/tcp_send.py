@@ -4,9 +4,15 @@ import struct
 import time
 
 COUNT = 2_000_000
-sending = socket.socket()
-sending.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
-sending.connect(("10.0.0.2", 5000))
+while True:
+    sending = socket.socket()
+    sending.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+    try:
+        sending.connect(("10.0.0.2", 5000))
+        break
+    except ConnectionRefusedError:
+        # The receiver has not begun yet, where the host is busy.
+        time.sleep(0.1)
 begin = time.monotonic()
 sending.sendall(bytes(COUNT))
 sending.shutdown(socket.SHUT_WR)
