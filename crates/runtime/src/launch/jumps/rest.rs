@@ -24,8 +24,10 @@ use os::process;
 use os::wakings::{Group, Wakings};
 use vtime::{HostSpan, HostTime};
 
-/// From one look at all threads to the next, where the kernel notes who is woken.
+/// From one look at all threads to the next at least, where the kernel notes who is woken; and how many times as
+/// long as the look took, as there may be thousands of them.
 const PROVEN_FOR: HostSpan = HostSpan::from_ms(50);
+const PROVEN_SELDOM: i64 = 50;
 
 /// How much a look at which one has run without a note takes from the trust in notes, and how much may be taken.
 /// What comes from outside, from a disk or another host, wakes by interrupts.
@@ -80,7 +82,8 @@ pub(super) struct Rest {
     hearing: Hearing,
     /// Any of them may have run without a note.
     is_stale: bool,
-    proven: HostTime,
+    /// When all are looked at next.
+    prove_at: HostTime,
     /// Threads of programs that have run without a note.
     untold: u64,
     /// More with each look at which there were such, less with each other one.
@@ -139,7 +142,7 @@ impl Rest {
             settled: BTreeSet::new(),
             hearing,
             is_stale: false,
-            proven: HostTime::ZERO,
+            prove_at: HostTime::ZERO,
             untold: 0,
             doubts: 0,
             ran: Vec::new(),
@@ -325,11 +328,13 @@ impl Rest {
     /// Whether all sleep of whom the kernel has noted nothing. If not, its notes count no more.
     fn is_proven(&mut self, is_due: impl Fn(u64) -> bool) -> bool {
         let now = host_now();
-        if now - self.proven < PROVEN_FOR {
+        if now < self.prove_at {
             return true;
         }
-        self.proven = now;
         let restless = self.restless(self.known.keys());
+        let took = host_now() - now;
+        let pause = PROVEN_FOR.max(HostSpan::from_ns(took.as_ns().saturating_mul(PROVEN_SELDOM)));
+        self.prove_at = now + pause;
         let was_quiet = self.hear();
         let known = restless.iter().filter_map(|thread| self.known.get(thread));
         let untold = known.filter(|known| {
@@ -439,7 +444,7 @@ mod tests {
             settle(&mut rest);
             let had_notes = matches!(rest.hearing, Hearing::Notes(_));
             for round in 1..=3 {
-                rest.proven = HostTime::ZERO;
+                rest.prove_at = HostTime::ZERO;
                 rest.known.get_mut(&number).unwrap().runs -= 1;
                 assert!(!rest.sleep_on(|_| false));
                 assert_eq!(rest.untold(), if had_notes { round } else { 0 });
