@@ -253,7 +253,7 @@ impl Domain {
     #[must_use]
     pub fn hold(self: &Arc<Self>) -> Hold {
         let at = self.assert_hold();
-        Hold { domain: Arc::clone(self), at }
+        Hold { domain: Arc::clone(self), at, as_of: None }
     }
 
     /// Asserts a hold that somebody else releases. Returns the virtual time at which the clock
@@ -271,7 +271,12 @@ impl Domain {
 
     /// Releases one hold. Returns how many are left; `None` if there was none.
     pub fn release_hold(&self) -> Option<u32> {
-        let Some(backstop) = self.backstop.get() else { return self.release_now() };
+        self.release(None)
+    }
+
+    /// Releases one hold, and lets the clock run as if that had been at another host time.
+    fn release(&self, as_of: Option<HostTime>) -> Option<u32> {
+        let Some(backstop) = self.backstop.get() else { return self.release_now(as_of) };
         let _turn = self.releasing.lock();
         let last = self.state.lock().clock.holds() == 1;
         if last {
@@ -280,7 +285,7 @@ impl Domain {
                 backstop.quickened(&self.processes());
             }
         }
-        let left = self.release_now();
+        let left = self.release_now(as_of);
         if last && left.is_some_and(|left| left > 0) {
             // Another hold came meanwhile, so the clock still stands.
             backstop.stopped();
@@ -288,13 +293,33 @@ impl Domain {
         left
     }
 
-    fn release_now(&self) -> Option<u32> {
+    fn release_now(&self, as_of: Option<HostTime>) -> Option<u32> {
         self.change(|clock, now| {
-            let resumed = clock.release(now);
+            let resumed = clock.release(as_of.unwrap_or(now));
             let left = resumed.map(|_| clock.holds());
             let (resumes, releases) = (resumed == Some(true), left == Some(0));
             (left, Changed { resumes, releases, ..Changed::default() })
         })
+    }
+
+    /// Puts the clock, if it runs, ahead by so much host time, or lets it stand for as long if that is less than zero:
+    /// it was found to be wrong beside that of another host.
+    pub fn shift(&self, by: HostSpan) {
+        self.change(|clock, now| {
+            let resumes = clock.shift(now, by);
+            ((), Changed { resumes, ..Changed::default() })
+        });
+    }
+
+    /// What the clock showed or will show at a host time if nothing changes, with the factor; `None` while it is
+    /// held or at its horizon.
+    pub fn runs_by(&self, host: HostTime) -> Option<(VirtualTime, Tdf)> {
+        let state = self.state.lock();
+        let clock = &state.clock;
+        let is_kept = state.limits.of(clock) <= host;
+        let at = clock.at(host);
+        let runs = clock.holds() == 0 && !clock.stands() && !is_kept && at < clock.horizon();
+        runs.then(|| (at, clock.tdf()))
     }
 
     /// Changes the time dilation factor.
@@ -484,6 +509,8 @@ struct Changed {
 pub struct Hold {
     domain: Arc<Domain>,
     at: VirtualTime,
+    /// When it counts as released; `None` when it is.
+    as_of: Option<HostTime>,
 }
 
 impl Hold {
@@ -491,11 +518,17 @@ impl Hold {
     pub const fn at(&self) -> VirtualTime {
         self.at
     }
+
+    /// Releases it, and lets the clock run as if that had been at another host time, at which other hosts have let
+    /// theirs run.
+    pub fn release_as_of(mut self, when: HostTime) {
+        self.as_of = Some(when);
+    }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.domain.release_hold();
+        self.domain.release(self.as_of);
     }
 }
 

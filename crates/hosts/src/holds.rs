@@ -235,6 +235,11 @@ impl Holds {
         }
     }
 
+    /// The round that was the last to begin, if the clocks run since.
+    pub fn runs_since(&self) -> Option<u64> {
+        (self.phase == Phase::Runs).then_some(self.round)
+    }
+
     const fn says(&self, say: Say) -> Do {
         Do::Say(Message { view: self.view, round: self.round, say })
     }

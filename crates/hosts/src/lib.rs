@@ -9,6 +9,7 @@
 //! - [`grants`]: how far the clock of a host may run, so that no frame from another one is late
 //! - [`report`]: what hosts say for that
 //! - [`holds`]: who holds all clocks, where they stand then, and when they go on
+//! - [`comparison`]: what another host's clock shows, where clocks run by themselves
 //!
 //! - [`words`]: what one host tells another, as octets
 //! - [`session`]: each of them once and in order, over connections that may break
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod distances;
 pub mod grants;
 pub mod holds;
@@ -29,7 +31,20 @@ pub mod session;
 pub mod stream;
 pub mod words;
 
+pub use comparison::Comparison;
 pub use distances::Distances;
 pub use grants::Grants;
 pub use holds::Holds;
 pub use report::Report;
+
+/// How the clocks of several hosts are kept one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sync {
+    /// Each runs as far as the others have granted, so no frame is ever late ([`grants`]).
+    #[default]
+    Granted,
+    /// Each runs by itself. While somebody holds all stand at the same nanosecond; between holds they differ by what
+    /// is known of each other's clocks ([`comparison`]).
+    Free,
+}

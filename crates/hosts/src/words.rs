@@ -2,9 +2,10 @@
 //! sealed, so only a host of the same run can have written them; what cannot be read is refused all the same.
 
 use serde::{Deserialize, Serialize};
-use vtime::VirtualTime;
+use vtime::{HostTime, VirtualTime};
 
 use crate::holds::Message;
+use crate::ns;
 use crate::report::Report;
 
 /// A frame, its kind, and where and when it arrives.
@@ -25,6 +26,44 @@ pub enum Word {
     },
     Report(Report),
     Holds(Message),
+    Clock(Clock),
+}
+
+/// What is said of clocks that run by themselves. Host times are those of the sender, unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// What does yours show?
+    Ask {
+        #[serde(with = "ns::host")]
+        asked: HostTime,
+    },
+    Tell {
+        /// Of who has asked.
+        #[serde(with = "ns::host")]
+        asked: HostTime,
+        #[serde(with = "ns::host")]
+        heard: HostTime,
+        #[serde(with = "ns::host")]
+        told: HostTime,
+        /// What the virtual clock showed when it was told, if it ran.
+        runs: Option<Runs>,
+    },
+    /// The next word lets all go on, as of this host time.
+    Goes {
+        #[serde(with = "ns::host")]
+        at: HostTime,
+    },
+}
+
+/// A virtual clock that runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Runs {
+    /// Since this round of holds.
+    pub round: u64,
+    #[serde(with = "ns")]
+    pub at: VirtualTime,
+    pub tdf_millionths: u64,
 }
 
 /// It is nothing that a host says.
@@ -36,6 +75,7 @@ pub struct Unreadable;
 enum Json {
     Report(Report),
     Holds(Message),
+    Clock(Clock),
 }
 
 impl Word {
@@ -52,6 +92,7 @@ impl Word {
             }
             Self::Report(report) => Json::Report(report.clone()),
             Self::Holds(message) => Json::Holds(*message),
+            Self::Clock(clock) => Json::Clock(*clock),
         };
         let mut out = vec![MESSAGE];
         serde_json::to_writer(&mut out, &json).expect("a message is plain data");
@@ -77,6 +118,7 @@ impl Word {
             MESSAGE => match serde_json::from_slice(rest).map_err(|_| Unreadable)? {
                 Json::Report(report) => Ok(Self::Report(report)),
                 Json::Holds(message) => Ok(Self::Holds(message)),
+                Json::Clock(clock) => Ok(Self::Clock(clock)),
             },
             _ => Err(Unreadable),
         }
@@ -123,6 +165,18 @@ mod tests {
         ]
     }
 
+    fn any_clock() -> impl Strategy<Value = Clock> {
+        let host = || any::<i64>().prop_map(HostTime::from_ns);
+        let runs = (any::<u64>(), any_time(), any::<u64>());
+        let runs = runs.prop_map(|(round, at, tdf_millionths)| Runs { round, at, tdf_millionths });
+        prop_oneof![
+            host().prop_map(|asked| Clock::Ask { asked }),
+            (host(), host(), host(), proptest::option::of(runs))
+                .prop_map(|(asked, heard, told, runs)| Clock::Tell { asked, heard, told, runs }),
+            host().prop_map(|at| Clock::Goes { at }),
+        ]
+    }
+
     fn any_word() -> impl Strategy<Value = Word> {
         let octets = proptest::collection::vec(any::<u8>(), 0..100);
         prop_oneof![
@@ -130,6 +184,7 @@ mod tests {
                 Word::Frame { direction, arrival, octets }
             }),
             any_report().prop_map(Word::Report),
+            any_clock().prop_map(Word::Clock),
             (any::<u32>(), any::<u64>(), any_say())
                 .prop_map(|(view, round, say)| Word::Holds(Message { view, round, say })),
         ]

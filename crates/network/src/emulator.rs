@@ -83,7 +83,7 @@ pub fn start(
         }
     }
     let board = Arc::clone(&round.board);
-    let turns = round.hosts.as_ref().map(Hosts::turns);
+    let turns = round.hosts.as_ref().and_then(Hosts::turns);
     let idle = round.hosts.as_ref().map(Hosts::idle);
     let all_holds = round.hosts.as_ref().map(Hosts::all_holds);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
@@ -97,7 +97,7 @@ impl Emulator {
         Outlook::new(Arc::clone(&self.board), self.idle.clone())
     }
 
-    /// Whose turn it is at what all hosts share; `None` where there is one host.
+    /// Whose turn it is at what all hosts share; `None` where there is one host, and where all have to be held for that.
     #[must_use]
     pub fn turns(&self) -> Option<Arc<Turns>> {
         self.turns.clone()
@@ -261,6 +261,9 @@ impl Round {
         let entering = hosts.take(host_now());
         let has_entered = !entering.is_empty();
         for Entering { from, direction, arrival, frame } in entering {
+            let least = self.fabric.enters_not_before(direction);
+            let is_borne = arrival < least && hosts.may_be_late(least - arrival);
+            let arrival = if is_borne { least } else { arrival };
             if self.fabric.enter(from, direction, arrival, frame).is_err() {
                 hosts.fail(from, "has sent a frame that cannot come from there");
             }
@@ -282,8 +285,9 @@ impl Round {
         for departure in self.fabric.take_departures() {
             hosts.depart(departure);
         }
-        let horizon = hosts.settle(now, host_now());
-        self.domain.let_run_until(horizon);
+        if let Some(horizon) = hosts.settle(now, host_now()) {
+            self.domain.let_run_until(horizon);
+        }
         if has_entered {
             self.domain.nudge();
         }
@@ -507,6 +511,7 @@ impl Round {
             warnings,
             losses,
             ran_for: self.board.ran_for(),
+            free_clocks: self.hosts.iter().filter_map(Hosts::free_clock).collect(),
             ..NetworkStats::default()
         };
         for (station, name) in self.names.into_iter().enumerate() {

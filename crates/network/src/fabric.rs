@@ -181,6 +181,12 @@ impl Fabric {
         std::mem::take(&mut self.departures)
     }
 
+    /// When a frame from another host may arrive at the earliest.
+    pub fn enters_not_before(&self, direction: usize) -> VirtualTime {
+        let last = self.inlets.get(&direction).and_then(|inlet| inlet.back());
+        last.map_or(self.now, |(last, _)| self.now.max(*last))
+    }
+
     /// A frame from another host that arrives later than all that has happened here.
     ///
     /// # Errors
@@ -196,9 +202,7 @@ impl Fabric {
         let [begin, end] = [direction % 2, 1 - direction % 2].map(|side| link.ends[side]);
         let leads_here =
             !self.is_here(begin) && self.placement.host_of(begin) == from && self.is_here(end);
-        let last = self.inlets.get(&direction).and_then(|inlet| inlet.back());
-        let is_in_order = last.is_none_or(|(last, _)| *last <= arrival) && arrival >= self.now;
-        if !leads_here || !is_in_order {
+        if !leads_here || arrival < self.enters_not_before(direction) {
             return Err(Misdirected);
         }
         self.inlets.entry(direction).or_default().push_back((arrival, frame));

@@ -28,6 +28,23 @@ pub struct NetworkStats {
     /// For what virtual time ran at the rate of the host instead of jumping.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ran_for: Vec<RanFor>,
+    /// Of each host, where clocks run by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub free_clocks: Vec<FreeClock>,
+}
+
+/// What the clock of a host, which runs by itself, was found to be beside that of the first host.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FreeClock {
+    pub host: String,
+    /// By how much faster the host clock of the first host runs, in parts per billion.
+    pub rate_ppb: i64,
+    /// What the virtual clock differed by each time they were compared, in virtual ns, before it was put right.
+    pub differed: Lateness,
+    /// How often that was more than a little, so that it was put right.
+    pub put_right: u64,
+    /// Frames from other hosts that came after their time on the clock of this one, and by how much, in virtual ns.
+    pub late_frames: Lateness,
 }
 
 /// Host time for which the clock ran only because a kernel may have had something to send.

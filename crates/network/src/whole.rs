@@ -55,6 +55,7 @@ pub fn whole(plan: &Plan, placement: &Placement, parts: Vec<Option<NetworkStats>
         whole.warnings.extend(part.warnings);
         whole.losses.extend(part.losses);
         whole.ran_for.extend(part.ran_for);
+        whole.free_clocks.extend(part.free_clocks);
     }
     whole
 }

@@ -75,9 +75,19 @@ impl VirtualClock {
             return Some(false);
         }
         if let Some(since) = self.held_since.take() {
-            self.paused += now - since;
+            self.paused += now.max(since) - since;
         }
         Some(self.goes_on(now))
+    }
+
+    /// Puts a clock that runs ahead, as if it had begun to run that much earlier; or lets it stand for as long, if that
+    /// is less than zero. Returns whether it runs: of one that does not, nothing changes.
+    pub fn shift(&mut self, now: HostTime, by: HostSpan) -> bool {
+        let runs = self.still_since.is_none();
+        if runs {
+            self.running = self.running.turned(now, self.running.rate).delayed(HostSpan::ZERO - by);
+        }
+        runs
     }
 
     /// From now on it moves by jumps alone, until it runs.
@@ -92,13 +102,15 @@ impl VirtualClock {
         self.goes_on(now)
     }
 
-    /// Lets it run, if nothing keeps it from that.
-    fn goes_on(&mut self, now: HostTime) -> bool {
+    /// Lets it run, if nothing keeps it from that: from `when`, or from where it stopped if that was later. If `when`
+    /// lies ahead it stands until then.
+    fn goes_on(&mut self, when: HostTime) -> bool {
         if self.stands || self.holds > 0 {
             return false;
         }
         if let Some(since) = self.still_since.take() {
-            self.running = self.running.delayed(now - since);
+            let stopped = self.running.turned(since, self.running.rate);
+            self.running = stopped.delayed(when.max(since) - since);
         }
         true
     }

@@ -1,19 +1,20 @@
 //! Holds of all hosts at once: what [`hosts::Holds`] decides, done to the clock of this one.
 //!
 //! While all are held, the clock of each has one hold of this. On its way to where all will stand it has none, and
-//! may go no further than that ([`Domain::let_run_to`]).
+//! may go no further than that ([`Domain::let_run_to`]). Where clocks run by themselves, all go on as of the host time
+//! at which the first one does.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use domain::{Domain, Hold, Pace};
-use hosts::Holds;
-use hosts::holds::{Do, Message};
+use domain::{Domain, Hold, Pace, host_now};
+use hosts::holds::{Do, Message, Say};
+use hosts::{Holds, Sync};
 use os::wake::Wake;
 use parking_lot::Mutex;
-use vtime::{VirtualSpan, VirtualTime};
+use vtime::{HostTime, VirtualSpan, VirtualTime};
 
 /// How far ahead of the clock it stops that runs: about what a word needs to another host.
 const AHEAD: VirtualSpan = VirtualSpan::from_ns(80_000);
@@ -69,24 +70,47 @@ impl AllHolds {
 #[derive(Debug)]
 pub(super) struct Holding {
     holds: Holds,
+    sync: Sync,
     all: Arc<AllHolds>,
     hold: Option<Hold>,
     /// Where its clock is to stand, while it is on the way.
     runs_to: Option<VirtualTime>,
     waiting: Vec<Sender<VirtualTime>>,
     heard: Vec<(usize, Message)>,
+    /// When the word to go on takes effect, where clocks run by themselves.
+    as_of: Option<HostTime>,
+    /// When this host has let all go on.
+    went_at: Option<HostTime>,
 }
 
 impl Holding {
-    pub(super) fn new(me: usize, hosts: usize) -> io::Result<Self> {
+    pub(super) fn new(me: usize, hosts: usize, sync: Sync) -> io::Result<Self> {
         Ok(Self {
             holds: Holds::new(me, hosts),
+            sync,
             all: Arc::new(AllHolds::new()?),
             hold: None,
             runs_to: None,
             waiting: Vec::new(),
             heard: Vec::new(),
+            as_of: None,
+            went_at: None,
         })
+    }
+
+    /// The round of holds since which the clock runs, if it does.
+    pub(super) fn runs_since(&self) -> Option<u64> {
+        self.holds.runs_since()
+    }
+
+    /// The word to go on, which comes next, takes effect at this host time.
+    pub(super) const fn goes_as_of(&mut self, when: HostTime) {
+        self.as_of = Some(when);
+    }
+
+    /// When this host has let all go on last, where clocks run by themselves.
+    pub(super) const fn went_at(&self) -> Option<HostTime> {
+        self.went_at
     }
 
     pub(super) fn all(&self) -> Arc<AllHolds> {
@@ -172,10 +196,18 @@ impl Holding {
                     self.runs_to = Some(at);
                     self.hold = None;
                 }
-                Do::Say(message) => says.push(message),
+                Do::Say(message) => {
+                    if message.say == Say::Go && self.sync == Sync::Free {
+                        self.went_at = Some(host_now());
+                        self.as_of = self.went_at;
+                    }
+                    says.push(message);
+                }
                 Do::Run => {
                     domain.let_run_to(VirtualTime::MAX);
-                    self.hold = None;
+                    if let (Some(hold), Some(when)) = (self.hold.take(), self.as_of.take()) {
+                        hold.release_as_of(when);
+                    }
                 }
             }
         }

@@ -8,6 +8,7 @@
 //! has sent a record that only the other host can have written it changes nothing, and a few of these at a time are borne for some seconds.
 
 mod connection;
+mod free;
 mod holding;
 mod idle;
 #[cfg(test)]
@@ -21,19 +22,22 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use domain::Domain;
-use hosts::Grants;
+use hosts::holds::Say;
 use hosts::seal::PairSecret;
 use hosts::session::Session;
 use hosts::stream::Greeting;
-use hosts::words::Word;
+use hosts::words::{Clock, Word};
+use hosts::{Grants, Sync};
 use os::tcp;
-use vtime::{HostSpan, HostTime, VirtualTime};
+use vtime::{HostSpan, HostTime, VirtualSpan, VirtualTime};
 
 use super::Frame;
 use super::fabric::Departure;
 use super::placement::Placement;
 use super::plan::Plan;
+use super::stats::FreeClock;
 use connection::{Connection, Heard, READ_OCTETS};
+use free::Free;
 pub use holding::AllHolds;
 use holding::Holding;
 pub(super) use idle::Idle;
@@ -57,6 +61,7 @@ pub struct Border {
     /// The number of this host.
     pub me: usize,
     pub placement: Placement,
+    pub sync: Sync,
     /// Where hosts with higher numbers connect to.
     pub listener: TcpListener,
     /// By host; of this one, nothing is used.
@@ -99,6 +104,8 @@ pub(super) struct Entering {
 pub(super) struct Hosts {
     me: usize,
     grants: Grants,
+    /// If clocks run by themselves, and nothing is granted.
+    free: Option<Free>,
     listener: TcpListener,
     links: Vec<PeerLink>,
     unproven: Vec<Connection>,
@@ -141,13 +148,14 @@ impl Hosts {
         Ok(Self {
             me: border.me,
             grants: Grants::new(border.me, border.placement.distances(plan)),
+            free: (border.sync == Sync::Free).then(|| Free::new(border.me, now)),
             listener: border.listener,
             links: border.peers.into_iter().map(link).collect(),
             unproven: Vec::new(),
             octets: vec![0; READ_OCTETS],
             turns: Arc::new(Turns::new()?),
             idle: Arc::new(Idle::new()?),
-            holding: Holding::new(border.me, border.placement.hosts())?,
+            holding: Holding::new(border.me, border.placement.hosts(), border.sync)?,
             said_at: now,
             silence_longest: border.silence_longest,
             met: Some(border.met),
@@ -155,9 +163,9 @@ impl Hosts {
         })
     }
 
-    /// Those who wait for their turn at what all hosts share.
-    pub(super) fn turns(&self) -> Arc<Turns> {
-        Arc::clone(&self.turns)
+    /// Those who wait for their turn at what all hosts share; `None` where all have to be held for that.
+    pub(super) fn turns(&self) -> Option<Arc<Turns>> {
+        self.free.is_none().then(|| Arc::clone(&self.turns))
     }
 
     /// Where all hosts are held.
@@ -167,9 +175,30 @@ impl Hosts {
 
     /// Holds the clock, lets it run to where all will stand, or lets it run on, as all hosts have agreed.
     pub(super) fn hold_together(&mut self, domain: &Arc<Domain>) {
+        if let Some(free) = &mut self.free {
+            for (to, word) in free.step(domain, self.holding.runs_since()) {
+                self.say(to, &word);
+            }
+        }
         for message in self.holding.step(domain) {
+            if message.say == Say::Go
+                && let Some(at) = self.holding.went_at()
+            {
+                self.say_to_all(&Word::Clock(Clock::Goes { at }));
+            }
             self.say_to_all(&Word::Holds(message));
         }
+    }
+
+    /// A frame has come after its time on the clock of this host, which runs by itself. Returns whether that may be.
+    pub(super) fn may_be_late(&mut self, by: VirtualSpan) -> bool {
+        self.free.as_mut().map(|free| free.was_late(by)).is_some()
+    }
+
+    /// What is known of clocks that run by themselves, at the end.
+    pub(super) fn free_clock(&self) -> Option<FreeClock> {
+        let name = &self.links[self.me].peer.name;
+        self.free.as_ref().map(|free| free.account(name))
     }
 
     /// Where the clock is to stand with others, while it is on the way.
@@ -199,7 +228,7 @@ impl Hosts {
 
     /// Somebody here sends at `now`. The answer is when that leaves, by what others were told.
     pub(super) fn is_awake(&mut self, now: VirtualTime) -> VirtualTime {
-        self.grants.is_awake(now)
+        if self.free.is_some() { now } else { self.grants.is_awake(now) }
     }
 
     /// What is to be waited for: descriptors, and whether to write to them.
@@ -253,14 +282,19 @@ impl Hosts {
 
     /// A frame leaves for another host.
     pub(super) fn depart(&mut self, Departure { to, direction, arrival, frame }: Departure) {
-        self.grants.sent(to, arrival);
+        if self.free.is_none() {
+            self.grants.sent(to, arrival);
+        }
         let direction = u32::try_from(direction).expect("a plan has fewer links");
         self.say(to, &Word::Frame { direction, arrival, octets: frame.to_vec() });
     }
 
     /// All that was to happen here up to `done` is done. Tells others, if it is worth it. Returns how far the clock
-    /// may run.
-    pub(super) fn settle(&mut self, done: VirtualTime, now: HostTime) -> VirtualTime {
+    /// may run; `None` if it runs by itself.
+    pub(super) fn settle(&mut self, done: VirtualTime, now: HostTime) -> Option<VirtualTime> {
+        if self.free.is_some() {
+            return None;
+        }
         self.grants.advanced(done);
         self.grants.wants(self.turns.first());
         if let Some(report) = self.grants.report() {
@@ -274,7 +308,7 @@ impl Hosts {
             None => grants.for_timers_until().map(Sleep::ForTimersUntil),
         };
         self.idle.publish(sleep, grants.says_at(), grants.others_may_send());
-        self.grants.horizon()
+        Some(self.grants.horizon())
     }
 
     /// Sends what is to be sent.
@@ -287,7 +321,8 @@ impl Hosts {
     /// Up to when there is nothing to be said of a clock that runs; and not before that host time, however short the ways
     /// to others are: who reports all the time leaves no processor to programs.
     pub(super) fn says_at(&self) -> (VirtualTime, HostTime) {
-        (self.grants.says_at(), self.said_at + SAID_LEAST)
+        let at = if self.free.is_some() { VirtualTime::MAX } else { self.grants.says_at() };
+        (at, self.said_at + SAID_LEAST)
     }
 
     /// When to look again, whatever happens.
@@ -297,7 +332,8 @@ impl Hosts {
             .iter()
             .enumerate()
             .any(|(host, link)| host < self.me && link.connection.is_none());
-        now + if is_missing { RETRY } else { BEAT }
+        let asks = self.free.as_ref().map_or(HostTime::MAX, Free::due);
+        asks.min(now + if is_missing { RETRY } else { BEAT })
     }
 
     fn say_to_all(&mut self, word: &Word) {
@@ -400,13 +436,27 @@ impl Hosts {
         let word = Word::decode(word).map_err(|_| "says what cannot be read".to_owned())?;
         match word {
             Word::Frame { direction, arrival, octets } => {
-                self.grants.received(from, arrival).map_err(|fault| format!("{fault}"))?;
+                if self.free.is_none() {
+                    self.grants.received(from, arrival).map_err(|fault| format!("{fault}"))?;
+                }
                 let (direction, frame) = (direction as usize, Frame::from(octets));
                 entering.push(Entering { from, direction, arrival, frame });
                 Ok(())
             }
+            Word::Report(_) if self.free.is_some() => {
+                Err("grants something, where clocks run by themselves".to_owned())
+            }
             Word::Report(report) => {
                 self.grants.heard(from, report).map_err(|fault| format!("{fault}"))
+            }
+            Word::Clock(clock) => {
+                let Some(free) = &mut self.free else {
+                    return Err("speaks of clocks that run by themselves".to_owned());
+                };
+                if let Some(at) = free.heard(from, clock)? {
+                    self.holding.goes_as_of(at);
+                }
+                Ok(())
             }
             Word::Holds(message) => {
                 self.holding.heard(from, message);
