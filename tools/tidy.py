@@ -72,7 +72,8 @@ CRATES = {
     "network": ["domain", "hosts", "os", "random", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],
     "scenario": [
-        "domain", "network", "os", "plant", "random", "remote", "report-kit", "settings", "vtime",
+        "domain", "hosts", "network", "os", "plant", "random", "remote", "report-kit", "settings",
+        "vtime",
     ],
     # Files, not running parts: of domain, runtime and network it takes what is in records.
     "results": [

@@ -31,6 +31,8 @@ pub mod session;
 pub mod stream;
 pub mod words;
 
+use serde::{Deserialize, Serialize};
+
 pub use comparison::Comparison;
 pub use distances::Distances;
 pub use grants::Grants;
@@ -38,7 +40,7 @@ pub use holds::Holds;
 pub use report::Report;
 
 /// How the clocks of several hosts are kept one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sync {
     /// Each runs as far as the others have granted, so no frame is ever late ([`grants`]).

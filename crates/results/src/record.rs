@@ -18,7 +18,7 @@ use domain::{Keeping, Pace, PaceStatus, Stalls};
 use report_kit::figure::figure;
 use report_kit::machine::{Machine, Versions};
 use runtime::intervention::Intervention;
-use scenario::model::{Node, Order, Requirement, Scenario};
+use scenario::model::{Node, Order, Requirement, Scenario, Sync};
 
 /// Version of the format; raised when old readers would misread a new file.
 pub const FORMAT: u32 = 1;
@@ -105,6 +105,9 @@ pub struct ScenarioRecord {
     /// How time was to pass.
     #[serde(default)]
     pub pace: Pace,
+    /// How the clocks of several hosts were to be kept one.
+    #[serde(default)]
+    pub sync: Sync,
     /// Which nodes were to run at the same instant, with [`Pace::Events`].
     #[serde(default)]
     pub order: Order,
@@ -417,6 +420,7 @@ impl ScenarioRecord {
             seed: scenario.seed,
             tdf: scenario.tdf.millionths() as f64 / 1e6,
             pace: scenario.pace,
+            sync: scenario.hosts.as_ref().map(|hosts| hosts.sync).unwrap_or_default(),
             order: scenario.order,
             per_wakeup_ns: scenario.nodes.iter().filter_map(per_wakeup_ns).collect(),
             per_processor_time: scenario.nodes.iter().filter_map(per_processor_time).collect(),
@@ -431,6 +435,9 @@ impl ScenarioRecord {
     /// How time was to pass, in words.
     pub(crate) fn pace_words(&self) -> String {
         let mut words = self.pace.to_string();
+        if self.sync == Sync::Free {
+            words += ", the clock of each host by itself";
+        }
         if self.pace == Pace::Events {
             if self.order == Order::OneNodeAtATime {
                 words += ", one node at a time";

@@ -103,6 +103,14 @@ pub(crate) static SCENARIO: Table = Table {
              nodes run on this machine",
         ),
         key(
+            "sync",
+            Choice(&["granted", "free"]),
+            Default("granted"),
+            "with several `hosts`, how their clocks are kept one: `granted`, none runs further than the others allow, \
+             so no frame is ever late; `free`, each runs by itself (`pace: real` alone), all stand at the same \
+             nanosecond in each hold, and a frame that comes after its time is counted",
+        ),
+        key(
             "nodes",
             Named(OnNetwork, &Of(&NODE)),
             Optional,

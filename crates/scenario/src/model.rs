@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
 use super::told::{self, Statistic};
+pub use ::hosts::Sync;
 use ::network::placement::Placement;
 use ::network::plan::{self, Plan as Network};
 use ::plant::name::PointName;
@@ -123,6 +124,8 @@ pub struct Hosts {
     pub of_nodes: Vec<usize>,
     /// Where each part of the network is.
     pub placement: Placement,
+    /// How their clocks are kept one.
+    pub sync: Sync,
 }
 
 impl Hosts {

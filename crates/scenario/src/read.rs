@@ -154,7 +154,8 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     network::check_ends(&world.network, &nodes);
     check::addresses(&nodes);
     check::programs(&nodes);
-    spread::check(top, &hosts, &nodes);
+    let paced = options.pace.or(pace.as_ref().map(|pace| pace.value));
+    spread::check(top, &hosts, &nodes, paced);
     check::point_files(&nodes, &plant.driven, &world);
     let mut points = mentions(&plant, &nodes);
     let chosen = read_stories(top, options, &world, &mut points);
@@ -180,7 +181,7 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
             }
         })
         .ok()?;
-    let hosts = spread::placed(hosts, &network, &world.network, &placed)?;
+    let hosts = spread::placed(top, hosts, &network, &world.network, &placed)?;
     Some(Scenario {
         name: name?.value,
         description: description?.value,

@@ -99,6 +99,7 @@ plant:
                frames on a link between two hosts must take 100 ns or more. Switches and attackers are where their \
                shortest links lead. Measured in [several hosts](../internals/hosts.md).",
         example: "\
+sync: granted
 hosts:
   bench-a:
     ssh: lab@192.0.2.11

@@ -2,13 +2,20 @@
 
 use super::model::{Hosts, Node};
 use super::{hosts, network, nodes};
+use ::hosts::Sync;
 use ::network::placement::{LEAST_BETWEEN_HOSTS, Placement, TooShort};
 use ::network::plan::{Place, Plan};
+use domain::Pace;
 use settings::cursor::Mapping;
 use settings::problems::quoted;
 
 /// Reports hosts on which no node is, and what several hosts cannot do.
-pub(super) fn check(scenario: &Mapping<'_>, hosts: &hosts::Read<'_>, nodes: &[nodes::Read<'_>]) {
+pub(super) fn check(
+    scenario: &Mapping<'_>,
+    hosts: &hosts::Read<'_>,
+    nodes: &[nodes::Read<'_>],
+    pace: Option<Pace>,
+) {
     for (number, name) in hosts.names.iter().enumerate() {
         if nodes.iter().all(|node| node.host != Some(number)) {
             let what = format!("no node is on the host {}", quoted(&name.value));
@@ -20,11 +27,27 @@ pub(super) fn check(scenario: &Mapping<'_>, hosts: &hosts::Read<'_>, nodes: &[no
         let what = "with several hosts all nodes run together";
         scenario.wrong("order", what, "remove it, or put all nodes on one host");
     }
+    if sync(scenario) == Sync::Free {
+        if hosts.hosts.len() < 2 {
+            let what = "clocks that run by themselves need several hosts";
+            scenario.wrong("sync", what, "remove it, or name two or more `hosts`");
+        }
+        if pace.is_some_and(|pace| pace != Pace::Real) {
+            let what = "a clock that runs by itself does not jump";
+            scenario.wrong("sync", what, "use `pace: real`, or `sync: granted` with this pace");
+        }
+    }
+}
+
+fn sync(scenario: &Mapping<'_>) -> Sync {
+    let is_free = scenario.choice("sync").is_some_and(|word| word.value == "free");
+    if is_free { Sync::Free } else { Sync::Granted }
 }
 
 /// Which part of the network is where, and `Some(None)` where no hosts are named; reports a link that cannot lie
 /// between hosts.
 pub(super) fn placed(
+    scenario: &Mapping<'_>,
     hosts: hosts::Read<'_>,
     plan: &Plan,
     read: &network::Read<'_>,
@@ -43,7 +66,9 @@ pub(super) fn placed(
         Place::Switch(_) => None,
     };
     match Placement::new(plan, hosts.hosts.len(), fixed) {
-        Ok(placement) => Some(Some(Hosts { all: hosts.hosts, of_nodes, placement })),
+        Ok(placement) => {
+            Some(Some(Hosts { all: hosts.hosts, of_nodes, placement, sync: sync(scenario) }))
+        }
         Err(TooShort(link)) => {
             let least = LEAST_BETWEEN_HOSTS.as_ns();
             let what = format!(

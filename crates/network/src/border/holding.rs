@@ -44,6 +44,11 @@ impl AllHolds {
         self.ask(|asked, answer| asked.holds.push(answer))
     }
 
+    /// The same, until the answer is dropped.
+    pub fn held(self: &Arc<Self>) -> Option<AllHeld> {
+        Some(AllHeld { at: self.hold()?, all: Arc::clone(self) })
+    }
+
     /// Releases one hold of this host. Returns whether there was one.
     pub fn release(&self) -> bool {
         self.ask(|asked, answer| asked.releases.push(answer)).unwrap_or(false)
@@ -64,6 +69,26 @@ impl AllHolds {
 
     pub(super) fn end(&self) {
         *self.asked.lock() = Asked { is_over: true, ..Asked::default() };
+    }
+}
+
+/// All clocks stand until this is dropped.
+#[derive(Debug)]
+pub struct AllHeld {
+    at: VirtualTime,
+    all: Arc<AllHolds>,
+}
+
+impl AllHeld {
+    /// The virtual time at which all of them stand.
+    pub const fn at(&self) -> VirtualTime {
+        self.at
+    }
+}
+
+impl Drop for AllHeld {
+    fn drop(&mut self) {
+        self.all.release();
     }
 }
 

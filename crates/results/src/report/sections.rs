@@ -358,12 +358,36 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Commit", versions.git_commit.clone().unwrap_or_default()),
         ("Plant engine", versions.plant_engine.clone().unwrap_or_default()),
         ("Hosts of nodes", hosts(record)),
+        ("Clocks of hosts", clocks(record)),
         ("CPU", machine.cpu_model.clone()),
         ("Cores", machine.cores.to_string()),
         ("Memory", format!("{gibibytes} GiB")),
         ("Clock source", machine.clock_source.clone()),
         ("Kernel", format!("{} {}", machine.kernel, machine.kernel_version).trim().to_owned()),
     ]
+}
+
+/// What the clocks of hosts differed by, where each ran by itself.
+fn clocks(record: &RunRecord) -> String {
+    let of = |clock: &serde_json::Value, keys: [&str; 2]| {
+        clock[keys[0]][keys[1]].as_f64().unwrap_or(f64::NAN) / 1e3
+    };
+    let all = record.network["free_clocks"].as_array().into_iter().flatten().skip(1);
+    let all = all.map(|clock| {
+        format!(
+            "{}: apart from the first host's by {:.1} us in the median, {:.1} us at most of {} comparisons, put right \
+             {} times; {} frames late, by {:.1} us at most",
+            clock["host"].as_str().unwrap_or_default(),
+            of(clock, ["differed", "median_ns"]),
+            of(clock, ["differed", "max_ns"]),
+            clock["differed"]["frames"],
+            clock["put_right"],
+            clock["late_frames"]["frames"],
+            of(clock, ["late_frames", "max_ns"]),
+        )
+    });
+    let all: Vec<String> = all.collect();
+    if all.is_empty() { "one".to_owned() } else { all.join(" | ") }
 }
 
 /// The machines that nodes ran on, where that was not the one of the rows below.

@@ -19,6 +19,7 @@ mod wire;
 
 use vtime::VirtualTime;
 
+use network::border::AllHeld;
 use plant::name::PointName;
 
 pub use mount::{mount_here, open_fuse};
@@ -32,6 +33,11 @@ pub const ALL: &str = "values";
 
 /// Where values of points come from and go to. Asked while the domain is held at `at`.
 pub trait PointStore: Send + Sync {
+    /// Holds all clocks that have to stand while a point is accessed, if that of this host alone is not enough.
+    fn hold_all(&self) -> Option<AllHeld> {
+        None
+    }
+
     /// The values of points at a virtual time, in their order.
     ///
     /// # Errors

@@ -23,7 +23,23 @@ use super::waits::Waits;
 use super::wire::{self, Reply};
 use super::{PointStore, mount};
 use domain::{Domain, Hold, NodeTime, Watch, poll_until, readable};
+use network::border::AllHeld;
 use scenario::model::PointFile;
+
+/// Clocks that stand while a point is accessed.
+enum Held {
+    Own(Hold),
+    All(AllHeld),
+}
+
+impl Held {
+    const fn at(&self) -> VirtualTime {
+        match self {
+            Self::Own(hold) => hold.at(),
+            Self::All(hold) => hold.at(),
+        }
+    }
+}
 
 /// A folder of points that is served until this is dropped or the folder is unmounted.
 #[derive(Debug)]
@@ -206,13 +222,14 @@ impl Work {
         }
     }
 
-    fn hold(&mut self) -> Hold {
-        let hold = self.domain.hold();
+    fn hold(&mut self) -> Held {
+        let all = self.points.hold_all().map(Held::All);
+        let hold = all.unwrap_or_else(|| Held::Own(self.domain.hold()));
         self.waits.note();
         hold
     }
 
-    fn release(&mut self, hold: Hold) {
+    fn release(&mut self, hold: Held) {
         drop(hold);
         self.waits.leave_out();
     }

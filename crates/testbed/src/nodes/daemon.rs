@@ -31,6 +31,7 @@ use super::wakes;
 use super::watch::{self, Watch};
 use crate::devices::{self, Randomness, Server};
 use domain::{Domain, Guard, NodeTime, Pace, Start};
+use hosts::Sync;
 use hosts::seal::PairSecret;
 use network::border::{AllHolds, Border, Fault, Peer};
 use network::emulator::{self, Emulator};
@@ -310,8 +311,10 @@ impl Agent {
         })?;
         let address = listener.local_addr()?;
         self.listener = Some(listener);
-        // Until they grant something.
-        self.domain.let_run_until(VirtualTime::ZERO);
+        if hosts.sync == Sync::Granted {
+            // Until they grant something.
+            self.domain.let_run_until(VirtualTime::ZERO);
+        }
         Ok(Some(address))
     }
 
@@ -334,6 +337,7 @@ impl Agent {
         let border = Border {
             me: hosts.me,
             placement: hosts.placement.clone(),
+            sync: hosts.sync,
             listener,
             peers: peers.collect(),
             silence_longest: HostSpan::from_ns(hosts.silence_longest_ns),
@@ -357,7 +361,18 @@ impl Agent {
             "not all hosts were connected within {MEET_LONGEST:?}: see that they reach each other at the addresses \
              {addresses:?}"
         );
+        if let Some(all) = self.free_holds() {
+            // Until all begin; the clock of each runs by itself afterwards.
+            all.hold().context("the network ended before the run began")?;
+            self.points.hold_all_hosts(all);
+        }
         Ok(())
+    }
+
+    /// Where all hosts are held, if their clocks run by themselves.
+    fn free_holds(&self) -> Option<Arc<AllHolds>> {
+        let is_free = self.setup.hosts.as_ref().is_some_and(|hosts| hosts.sync == Sync::Free);
+        self.network.as_ref().filter(|_| is_free)?.all_holds()
     }
 
     fn start_network(&mut self, border: Option<Border>) -> anyhow::Result<()> {
@@ -423,6 +438,9 @@ impl Agent {
         self.jumper = jumper.context("cannot skip idle time")?;
         if self.domain.release_hold().is_none() {
             bail!("the domain was released by another process before it started");
+        }
+        if let Some(all) = self.free_holds() {
+            all.release();
         }
         if is_in_turn {
             let owner = Arc::clone(&self.owner);

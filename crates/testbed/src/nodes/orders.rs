@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
 use domain::{Freeze, KernelTimers, Pace, Stalls, span_ns};
+use hosts::Sync;
 use network::placement::Placement;
 use network::plan::Plan;
 use network::stats::NetworkStats;
@@ -103,6 +104,9 @@ pub struct Hosts {
     /// By number, as in the scenario.
     pub names: Vec<String>,
     pub placement: Placement,
+    /// How their clocks are kept one.
+    #[serde(default)]
+    pub sync: Sync,
     /// Where to wait for hosts with higher numbers; with port 0, at any.
     pub listen: SocketAddr,
     /// By host, what this one and that one know and nobody else; its own is used for nothing.

@@ -12,7 +12,7 @@ use super::orders::{PlantAnswer, Report};
 use super::owner::Owner;
 use crate::devices::PointStore;
 use domain::Domain;
-use network::border::Turns;
+use network::border::{AllHeld, AllHolds, Turns};
 use network::stats::LatenessCounter;
 use plant::name::PointName;
 use results::record::ReadAccount;
@@ -23,6 +23,8 @@ pub(super) struct Points {
     domain: Arc<Domain>,
     /// Where other hosts have the same plant.
     turns: OnceLock<Arc<Turns>>,
+    /// The same where clocks run by themselves, and all are held for an access.
+    all: OnceLock<Arc<AllHolds>>,
     state: Mutex<State>,
 }
 
@@ -37,12 +39,23 @@ struct State {
 
 impl Points {
     pub(super) fn new(owner: Arc<Owner>, domain: Arc<Domain>) -> Arc<Self> {
-        Arc::new(Self { owner, domain, turns: OnceLock::new(), state: Mutex::default() })
+        Arc::new(Self {
+            owner,
+            domain,
+            turns: OnceLock::new(),
+            all: OnceLock::new(),
+            state: Mutex::default(),
+        })
     }
 
     /// From now on accesses of several hosts come one after the other, in virtual time.
     pub(super) fn take_turns(&self, turns: Arc<Turns>) {
         let _ = self.turns.set(turns);
+    }
+
+    /// From now on each access holds the clocks of all hosts.
+    pub(super) fn hold_all_hosts(&self, all: Arc<AllHolds>) {
+        let _ = self.all.set(all);
     }
 
     pub(super) fn answer(&self, ask: u64, outcome: PlantAnswer) {
@@ -106,6 +119,10 @@ impl Points {
 }
 
 impl PointStore for Points {
+    fn hold_all(&self) -> Option<AllHeld> {
+        self.all.get()?.held()
+    }
+
     fn read(&self, points: &[PointName], at: VirtualTime) -> Result<Vec<f64>, String> {
         self.request(points, None, at)
     }

@@ -172,6 +172,7 @@ pub(super) fn of_each(scenario: &Scenario, parts: &[Part]) -> anyhow::Result<Vec
             me,
             names: names.clone(),
             placement: hosts.placement.clone(),
+            sync: hosts.sync,
             listen: part.listens_at()?,
             secrets,
             silence_longest_ns: i64::try_from(SILENCE_LONGEST.as_nanos()).unwrap_or(i64::MAX),

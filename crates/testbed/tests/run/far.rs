@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hosts::Sync;
 use results::{RunFolder, RunRecord};
 use runtime::agent::protocol::Status;
 
@@ -282,6 +283,54 @@ fn an_interrupted_run_and_one_whose_runner_is_killed_leave_nothing_on_hosts() {
 #[test]
 fn who_holds_at_one_host_holds_all() {
     let Some(far) = Far::new() else { return };
+    holds_all_from_each(&far);
+}
+
+/// The same of clocks that run by themselves; and what they differed by is in the record.
+#[test]
+fn who_holds_one_of_clocks_that_run_by_themselves_holds_all() {
+    let Some(far) = Far::new() else { return };
+    run_by_themselves(&far.place);
+    let record = holds_all_from_each(&far);
+    assert_eq!(record.scenario.sync, Sync::Free);
+    let clocks = record.network["free_clocks"].as_array().unwrap();
+    let compared = |host: usize| clocks[host]["differed"]["frames"].as_u64().unwrap();
+    assert_eq!((clocks.len(), compared(0)), (2, 0), "{clocks:?}");
+    assert!(compared(1) > 0, "{clocks:?}");
+}
+
+fn run_by_themselves(place: &Place) {
+    let file = place.scenario().join("scenario.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\nhosts:\n", "\nsync: free\nhosts:\n")).unwrap();
+}
+
+/// As published: each clock runs by itself, and each access to the plant holds all.
+#[test]
+fn clocks_that_run_by_themselves_stand_while_the_plant_is_asked() {
+    let of_nodes = [("sensor", "a"), ("controller", "b")];
+    let Some(place) = Place::of_case("voltage-stability") else { return };
+    spread(&place, "  a: {}\n  b: {}\n", &of_nodes);
+    run_by_themselves(&place);
+    let options = ["--variant", "normal", "--duration", "8 s"];
+    let run = place.run(&options).expect_one_of(&JUDGED);
+    let record = run.record();
+    let wall = record.wall.as_ref().unwrap();
+    assert!(wall.holds > 40, "{wall:?}");
+    let clocks = record.network["free_clocks"].as_array().unwrap();
+    println!("{} stops; {}", wall.holds, clocks[1]);
+    assert!(clocks[1]["differed"]["frames"].as_u64().unwrap() > 0);
+    for pace in ["skip", "events"] {
+        let refused = place.run(&["--variant", "normal", "--pace", pace]).expect(65);
+        assert!(
+            refused.err.contains("a clock that runs by itself does not jump"),
+            "{}",
+            refused.err
+        );
+    }
+}
+
+fn holds_all_from_each(far: &Far) -> RunRecord {
     let run = far.begun();
     let ask = |host: usize, arguments: &[&str]| {
         let mut command = far.place.qcycle(arguments);
@@ -306,7 +355,9 @@ fn who_holds_at_one_host_holds_all() {
     }
     run.signal_group(libc::SIGINT);
     let ended = run.finish_within(GONE_LONGEST).expect(130);
-    assert_eq!(ended.record().interventions.len(), 4);
+    let record = ended.record();
+    assert_eq!(record.interventions.len(), 4);
+    record
 }
 
 #[test]
