@@ -10,6 +10,7 @@
 //! - [`report`]: what hosts say for that
 //! - [`holds`]: who holds all clocks, where they stand then, and when they go on
 //! - [`comparison`]: what another host's clock shows, where clocks run by themselves
+//! - [`questions`]: what hosts ask each other, which is nothing of time, and the answers
 //!
 //! - [`words`]: what one host tells another, as octets
 //! - [`session`]: each of them once and in order, over connections that may break
@@ -25,6 +26,7 @@ pub mod distances;
 pub mod grants;
 pub mod holds;
 mod ns;
+pub mod questions;
 pub mod report;
 pub mod seal;
 pub mod session;
@@ -37,6 +39,7 @@ pub use comparison::Comparison;
 pub use distances::Distances;
 pub use grants::Grants;
 pub use holds::Holds;
+pub use questions::Questions;
 pub use report::Report;
 
 /// How the clocks of several hosts are kept one.

@@ -1,11 +1,12 @@
-//! What one host tells another, as octets: a frame as it is behind a short head, all else as JSON. They are
-//! sealed, so only a host of the same run can have written them; what cannot be read is refused all the same.
+//! What one host tells another, as octets: a frame, a question and an answer as they are behind a short head, all else
+//! as JSON. They are sealed, so only a host of the same run can have written them; what cannot be read is refused all the same.
 
 use serde::{Deserialize, Serialize};
 use vtime::{HostTime, VirtualTime};
 
 use crate::holds::Message;
 use crate::ns;
+use crate::questions::{Piece, Question};
 use crate::report::Report;
 
 /// A frame, its kind, and where and when it arrives.
@@ -13,6 +14,10 @@ const FRAME: u8 = 1;
 const FRAME_HEAD_OCTETS: usize = 1 + 4 + 8;
 /// All else, as JSON.
 const MESSAGE: u8 = 2;
+/// A question, and its number.
+const QUESTION: u8 = 3;
+/// A piece of an answer, the number of its question, and whether it is the last one.
+const PIECE: u8 = 4;
 
 /// What one host tells another.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +32,8 @@ pub enum Word {
     Report(Report),
     Holds(Message),
     Clock(Clock),
+    Question(Question),
+    Answer(Piece),
 }
 
 /// What is said of clocks that run by themselves. Host times are those of the sender, unless said otherwise.
@@ -93,6 +100,13 @@ impl Word {
             Self::Report(report) => Json::Report(report.clone()),
             Self::Holds(message) => Json::Holds(*message),
             Self::Clock(clock) => Json::Clock(*clock),
+            Self::Question(Question { number, octets }) => {
+                return [&[QUESTION][..], &number.to_le_bytes(), octets].concat();
+            }
+            Self::Answer(Piece { number, is_last, octets }) => {
+                return [&[PIECE][..], &number.to_le_bytes(), &[u8::from(*is_last)], octets]
+                    .concat();
+            }
         };
         let mut out = vec![MESSAGE];
         serde_json::to_writer(&mut out, &json).expect("a message is plain data");
@@ -120,6 +134,21 @@ impl Word {
                 Json::Holds(message) => Ok(Self::Holds(message)),
                 Json::Clock(clock) => Ok(Self::Clock(clock)),
             },
+            QUESTION => {
+                let (number, octets) = rest.split_first_chunk().ok_or(Unreadable)?;
+                let (number, octets) = (u64::from_le_bytes(*number), octets.to_vec());
+                Ok(Self::Question(Question { number, octets }))
+            }
+            PIECE => {
+                let (number, rest) = rest.split_first_chunk().ok_or(Unreadable)?;
+                let number = u64::from_le_bytes(*number);
+                let (is_last, octets) = match rest.split_first().ok_or(Unreadable)? {
+                    (0, octets) => (false, octets.to_vec()),
+                    (1, octets) => (true, octets.to_vec()),
+                    _ => return Err(Unreadable),
+                };
+                Ok(Self::Answer(Piece { number, is_last, octets }))
+            }
             _ => Err(Unreadable),
         }
     }
@@ -178,15 +207,20 @@ mod tests {
     }
 
     fn any_word() -> impl Strategy<Value = Word> {
-        let octets = proptest::collection::vec(any::<u8>(), 0..100);
+        let octets = || proptest::collection::vec(any::<u8>(), 0..100);
         prop_oneof![
-            (any::<u32>(), any_time(), octets).prop_map(|(direction, arrival, octets)| {
+            (any::<u32>(), any_time(), octets()).prop_map(|(direction, arrival, octets)| {
                 Word::Frame { direction, arrival, octets }
             }),
             any_report().prop_map(Word::Report),
             any_clock().prop_map(Word::Clock),
             (any::<u32>(), any::<u64>(), any_say())
                 .prop_map(|(view, round, say)| Word::Holds(Message { view, round, say })),
+            (any::<u64>(), octets())
+                .prop_map(|(number, octets)| Word::Question(Question { number, octets })),
+            (any::<u64>(), any::<bool>(), octets()).prop_map(|(number, is_last, octets)| {
+                Word::Answer(Piece { number, is_last, octets })
+            }),
         ]
     }
 

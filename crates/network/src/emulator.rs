@@ -25,7 +25,7 @@ use std::thread::{self, JoinHandle};
 use vtime::{HostTime, VirtualSpan, VirtualTime, Wakes};
 
 use super::Frame;
-use super::border::{AllHolds, Border, Entering, Hosts, Idle, Turns};
+use super::border::{AllHolds, Border, Entering, Hosts, Idle, OtherHosts, Turns};
 use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::outlook::{Board, Device, Outlook};
@@ -50,6 +50,7 @@ pub struct Emulator {
     board: Arc<Board>,
     turns: Option<Arc<Turns>>,
     all_holds: Option<Arc<AllHolds>>,
+    other_hosts: Option<Arc<OtherHosts>>,
     idle: Option<Arc<Idle>>,
     /// Closing it stops the thread.
     stop: Option<PipeWriter>,
@@ -86,8 +87,10 @@ pub fn start(
     let turns = round.hosts.as_ref().and_then(Hosts::turns);
     let idle = round.hosts.as_ref().map(Hosts::idle);
     let all_holds = round.hosts.as_ref().map(Hosts::all_holds);
+    let other_hosts = round.hosts.as_ref().map(Hosts::others);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
-    Ok(Emulator { board, turns, all_holds, idle, stop: Some(stop), thread: Some(thread) })
+    let (stop, thread) = (Some(stop), Some(thread));
+    Ok(Emulator { board, turns, all_holds, other_hosts, idle, stop, thread })
 }
 
 impl Emulator {
@@ -107,6 +110,12 @@ impl Emulator {
     #[must_use]
     pub fn all_holds(&self) -> Option<Arc<AllHolds>> {
         self.all_holds.clone()
+    }
+
+    /// Where other hosts are asked; `None` where there is one host.
+    #[must_use]
+    pub fn other_hosts(&self) -> Option<Arc<OtherHosts>> {
+        self.other_hosts.clone()
     }
 
     /// Stops the network; what is under way stays there. Returns what was counted.
@@ -242,6 +251,7 @@ impl Round {
             self.settle(has_entered);
             if let Some(hosts) = &mut self.hosts {
                 hosts.hold_together(&self.domain);
+                hosts.pass_on();
                 hosts.flush(host_now());
             }
             if let Some(recorder) = &mut self.recorder {
@@ -497,8 +507,8 @@ impl Round {
         due.into_iter().chain(says).chain(written).min()
     }
 
-    fn finish(self) -> NetworkStats {
-        if let Some(hosts) = &self.hosts {
+    fn finish(mut self) -> NetworkStats {
+        if let Some(hosts) = &mut self.hosts {
             hosts.end();
         }
         let mut warnings = self.warnings;

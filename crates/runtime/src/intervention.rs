@@ -53,13 +53,28 @@ pub struct Caller {
     pub command: String,
     /// Whether it is a program of the run itself.
     pub inside: bool,
+    /// The host that it is on; `None` where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+}
+
+/// Most characters of a command line that another host has told.
+const COMMAND_MAX: usize = 200;
+
+impl Caller {
+    /// As another host may have told it: no longer than it is told by this one.
+    pub fn cut(self) -> Self {
+        let command = self.command.chars().take(COMMAND_MAX).collect();
+        Self { command, ..self }
+    }
 }
 
 impl fmt::Display for Intervention {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Caller { pid, uid, command, inside } = &self.by;
+        let Caller { pid, uid, command, inside, host } = &self.by;
         let from = if *inside { "a program of the run, " } else { "" };
-        write!(out, "{} by {from}process {pid} of user {uid} (`{command}`)", self.action)
+        write!(out, "{} by {from}process {pid} of user {uid} (`{command}`)", self.action)?;
+        host.iter().try_for_each(|host| write!(out, " on host `{host}`"))
     }
 }
 
@@ -114,7 +129,8 @@ mod tests {
 
     #[test]
     fn who_did_it_is_reported() {
-        let by = Caller { pid: 7, uid: 1000, command: "qcycle dilate".into(), inside: true };
+        let by =
+            Caller { pid: 7, uid: 1000, command: "qcycle dilate".into(), inside: true, host: None };
         let one =
             Intervention { at_ns: 0, action: Action::Dilate { tdf_millionths: 2_500_000 }, by };
         let text = "time dilation factor changed to 2.5 by a program of the run, process 7 of user \
@@ -122,6 +138,9 @@ mod tests {
         assert_eq!(one.to_string(), text);
         let json = serde_json::to_string(&one).unwrap();
         assert_eq!(serde_json::from_str::<Intervention>(&json).unwrap(), one);
+        let host = Some("bench-a".to_owned());
+        let one = Intervention { by: Caller { host, ..one.by }, ..one };
+        assert_eq!(one.to_string(), format!("{text} on host `bench-a`"));
     }
 
     #[test]

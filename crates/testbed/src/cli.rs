@@ -110,7 +110,8 @@ enum Command {
     },
     /// Hold a domain: its clock is stopped when this returns; each hold needs one release.
     #[command(after_help = "Examples:\n  qcycle hold lab\n  qcycle hold minimal-1 --json\n\n\
-        A run also has a domain; it prints the name at the start.")]
+        A run also has a domain; it prints the name at the start. At any host of a run over several,\n\
+        all are held.")]
     Hold {
         /// Name of the domain; `qcycle ps` lists them.
         name: String,
@@ -119,7 +120,10 @@ enum Command {
         json: bool,
     },
     /// Release one hold of a domain.
-    #[command(after_help = "Example:\n  qcycle release lab")]
+    #[command(
+        after_help = "Examples:\n  qcycle release lab\n  qcycle release minimal-1 --json\n\n\
+        A hold of a run over several hosts may be released at any of them."
+    )]
     Release {
         /// Name of the domain; `qcycle ps` lists them.
         name: String,
@@ -132,7 +136,9 @@ enum Command {
         qcycle dilate --tdf 10 lab           one virtual second of the domain lasts ten seconds\n  \
         qcycle dilate --tdf 10 lab/sensor    one program and its children: ten times slower\n\
         \x20                                      than their domain\n  \
-        qcycle dilate --tdf 10 4711          the program of one process")]
+        qcycle dilate --tdf 10 4711          the program of one process\n\n\
+        At any host of a run over several: the clocks of all of them, at one virtual time, or the\n\
+        programs of that name, wherever they are. Processes are those of this machine.")]
     Dilate {
         /// Time dilation factor, 0.01 to 1000: host seconds per virtual second of a domain, or
         /// virtual seconds of its domain per second of a program.
@@ -147,7 +153,9 @@ enum Command {
     },
     /// Show the full state of a domain, or of programs in one.
     #[command(after_help = "Examples:\n  qcycle query lab\n  qcycle query lab/sensor\n  \
-        qcycle query 4711 --json")]
+        qcycle query 4711 --json\n\n\
+        Of a run over several hosts, all of them are shown, and programs wherever they are. Processes\n\
+        are those of this machine.")]
     Query {
         /// Process ID, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
         #[arg(value_name = "PID|NAME")]
@@ -157,13 +165,18 @@ enum Command {
         json: bool,
     },
     /// List the time domains of this user, and the programs in them.
-    #[command(after_help = "Examples:\n  qcycle ps\n  qcycle ps --domains --json\n\n\
+    #[command(after_help = "Examples:\n  qcycle ps\n  qcycle ps --domains --json\n  \
+        qcycle ps --hosts                    what runs on other hosts of a run, too\n\n\
+        A host that does not say within two seconds how it stands is shown with the reason.\n\
         A shell in the node of a program of a run, in host time:\n  \
         nsenter --target PID --net --mount --uts --pid bash")]
     Ps {
         /// List domains only.
         #[arg(long)]
         domains: bool,
+        /// Of a run over several hosts, list all of them, with their programs.
+        #[arg(long)]
+        hosts: bool,
         /// Print the list as JSON.
         #[arg(long)]
         json: bool,
@@ -437,12 +450,12 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let detail = target::query(&target)?;
             print_result(&detail, json, |detail| listing::full(detail, target.is_domain()))
         }
-        Command::Ps { domains: only_domains, json } => {
-            let mut domains = client::all()?;
+        Command::Ps { domains: only_domains, hosts, json } => {
+            let mut domains = client::all(hosts)?;
             if only_domains {
                 for info in &mut domains {
                     if let client::DomainInfo::Detail(domain) = info {
-                        domain.programs.clear();
+                        domain.clear_programs();
                     }
                 }
             }

@@ -4,7 +4,7 @@
 
 use hosts::stream::Greeting;
 use hosts::words::Word;
-use hosts::{Distances, Grants, Holds};
+use hosts::{Distances, Grants, Holds, Questions};
 use vtime::{VirtualSpan, VirtualTime};
 
 libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
@@ -14,6 +14,9 @@ libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
     let mut holds = Holds::new(0, 3);
     let _ = holds.hold();
     let _ = holds.stopped(VirtualTime::from_ns(7));
+    let mut questions = Questions::new(3);
+    let asked = [1, 2].map(|host| questions.ask(host, Vec::new()));
+    assert!(asked.iter().all(Result::is_ok));
     // Words of two others in turn, each with its length before it.
     let mut rest = octets;
     for from in [1, 2].into_iter().cycle() {
@@ -26,6 +29,13 @@ libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
             Word::Frame { arrival, .. } => _ = grants.received(from, arrival),
             Word::Report(report) => _ = grants.heard(from, report),
             Word::Holds(message) => _ = holds.heard(from, message),
+            Word::Question(question) => {
+                if questions.was_asked(from, &question).is_ok() {
+                    let pieces = questions.answer(from, question.number, &question.octets);
+                    assert_eq!(pieces.len(), 1);
+                }
+            }
+            Word::Answer(piece) => _ = questions.was_answered(from, piece),
         }
         let _ = (grants.horizon(), grants.others_are_past(VirtualTime::ZERO), grants.report());
     }

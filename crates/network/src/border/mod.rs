@@ -7,6 +7,7 @@
 //! the higher number. It may break and is made again. Whoever reaches the port can make one, too: until it
 //! has sent a record that only the other host can have written it changes nothing, and a few of these at a time are borne for some seconds.
 
+mod asking;
 mod connection;
 mod free;
 mod holding;
@@ -36,6 +37,8 @@ use super::fabric::Departure;
 use super::placement::Placement;
 use super::plan::Plan;
 use super::stats::FreeClock;
+use asking::Asking;
+pub use asking::{Asked, OtherHosts};
 use connection::{Connection, Heard, READ_OCTETS};
 use free::Free;
 use holding::Holding;
@@ -72,6 +75,8 @@ pub struct Border {
     pub met: Sender<()>,
     /// Told, once, of a host that does not do as it should or is lost: no result is right any more.
     pub faults: Sender<Fault>,
+    /// Told what other hosts ask this one; to be answered by [`OtherHosts::answer`].
+    pub asked: Sender<Asked>,
 }
 
 /// A host that does not do as it should, or is lost.
@@ -114,6 +119,7 @@ pub(super) struct Hosts {
     turns: Arc<Turns>,
     idle: Arc<Idle>,
     holding: Holding,
+    asking: Asking,
     /// The last report was at this host time.
     said_at: HostTime,
     silence_longest: HostSpan,
@@ -145,6 +151,7 @@ impl Hosts {
             beat_at: now,
             heard_at: now,
         };
+        let names = border.peers.iter().map(|peer| peer.name.clone()).collect();
         Ok(Self {
             me: border.me,
             grants: Grants::new(border.me, border.placement.distances(plan)),
@@ -156,6 +163,7 @@ impl Hosts {
             turns: Arc::new(Turns::new()?),
             idle: Arc::new(Idle::new()?),
             holding: Holding::new(border.me, border.placement.hosts(), border.sync)?,
+            asking: Asking::new(names, border.asked, now)?,
             said_at: now,
             silence_longest: border.silence_longest,
             met: Some(border.met),
@@ -171,6 +179,18 @@ impl Hosts {
     /// Where all hosts are held.
     pub(super) fn all_holds(&self) -> Arc<AllHolds> {
         self.holding.all()
+    }
+
+    /// Where other hosts are asked.
+    pub(super) fn others(&self) -> Arc<OtherHosts> {
+        self.asking.others()
+    }
+
+    /// Passes on what is asked and answered.
+    pub(super) fn pass_on(&mut self) {
+        for (to, word) in self.asking.step() {
+            self.say(to, &word);
+        }
     }
 
     /// Holds the clock, lets it run to where all will stand, or lets it run on, as all hosts have agreed.
@@ -207,9 +227,10 @@ impl Hosts {
     }
 
     /// Nobody on this host waits for others any more.
-    pub(super) fn end(&self) {
+    pub(super) fn end(&mut self) {
         self.turns.end();
         self.holding.all().end();
+        self.asking.end();
     }
 
     /// Where it is told that all sleep.
@@ -236,8 +257,9 @@ impl Hosts {
         let proven = self.links.iter().filter_map(|link| link.connection.as_ref());
         let connections = proven.chain(&self.unproven);
         let all = connections.map(|one| (one.descriptor(), one.has_unsent()));
-        let holding = self.holding.descriptor();
-        let own = [self.listener.as_fd(), self.turns.descriptor(), self.idle.descriptor(), holding];
+        let asked = [self.holding.descriptor(), self.asking.descriptor()];
+        let own = [self.listener.as_fd(), self.turns.descriptor(), self.idle.descriptor()];
+        let own = own.into_iter().chain(asked);
         all.chain(own.map(|fd| (fd, false)))
     }
 
@@ -350,9 +372,10 @@ impl Hosts {
 
     /// A host does not do as it should, or is lost.
     pub(super) fn fail(&mut self, host: usize, what: &str) {
+        let reason = format!("host `{}` {what}", self.links[host].peer.name);
+        self.asking.lost(host, &reason);
         if let Some(faults) = self.faults.take() {
             // Whoever is told may have ended the run already.
-            let reason = format!("host `{}` {what}", self.links[host].peer.name);
             let _ = faults.send(Fault { host, reason });
         }
     }
@@ -416,6 +439,7 @@ impl Hosts {
         for record in records {
             let link = &mut self.links[host];
             link.heard_at = now;
+            self.asking.heard(host, now);
             let Ok(word) = link.session.take(&record) else {
                 return self.fail(host, "says that it has received what was not sent");
             };
@@ -461,6 +485,12 @@ impl Hosts {
             Word::Holds(message) => {
                 self.holding.heard(from, message);
                 Ok(())
+            }
+            Word::Question(question) => {
+                self.asking.was_asked(from, question).map_err(|wrong| wrong.to_string())
+            }
+            Word::Answer(piece) => {
+                self.asking.was_answered(from, piece).map_err(|wrong| wrong.to_string())
             }
         }
     }

@@ -27,6 +27,8 @@ struct Part {
 struct Parts {
     parts: Vec<Part>,
     faults: Receiver<Fault>,
+    /// What each host is asked.
+    asked: Vec<Receiver<Asked>>,
     listeners: Vec<SocketAddr>,
 }
 
@@ -61,7 +63,7 @@ impl Parts {
                 .collect()
         };
         let ((sender, faults), (met, all_met)) = (channel(), channel());
-        let mut parts = Vec::new();
+        let (mut parts, mut all_asked) = (Vec::new(), Vec::new());
         for (me, listener) in listeners.into_iter().enumerate() {
             let start = Start { held: true, ..Start::default() };
             let domain = Domain::new(start).unwrap();
@@ -74,6 +76,7 @@ impl Parts {
                 (tap, UdpSocket::bind((ip, PORT)).unwrap())
             })?;
             socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let (asks, asked) = channel();
             let border = Border {
                 me,
                 placement: placement.clone(),
@@ -83,12 +86,14 @@ impl Parts {
                 silence_longest: HostSpan::from_ms(3000),
                 met: met.clone(),
                 faults: sender.clone(),
+                asked: asks,
             };
             let taps = BTreeMap::from([(name(me), tap)]);
             let (zero, nodes) = (VirtualTime::ZERO, BTreeMap::new());
             let emulator =
                 emulator::start(&plan, taps, Arc::clone(&domain), zero, None, &nodes, Some(border));
             parts.push(Part { domain, emulator: emulator.unwrap(), socket });
+            all_asked.push(asked);
         }
         for part in &parts {
             assert!(hosts == 1 || all_met.recv_timeout(Duration::from_secs(20)).is_ok());
@@ -105,7 +110,7 @@ impl Parts {
                 assert!(part.emulator.all_holds().unwrap().release());
             }
         }
-        Some(Self { parts, faults, listeners: addresses })
+        Some(Self { parts, faults, asked: all_asked, listeners: addresses })
     }
 
     /// Sends from one node to another, with the time at which that was, and returns when it was there.
@@ -259,6 +264,82 @@ fn all_stand_at_the_same_nanosecond_while_somebody_holds() {
         }
     });
     assert!(parts.faults.try_recv().is_err());
+}
+
+/// Answers what a host is asked, so many times, with the question and its own number behind it, the last first.
+fn answers(asked: &Receiver<Asked>, others: &OtherHosts, me: u8, mut count: usize) {
+    while count > 0 {
+        let mut some = vec![asked.recv_timeout(Duration::from_secs(20)).unwrap()];
+        some.extend(asked.try_iter());
+        count -= some.len();
+        for one in some.iter().rev() {
+            others.answer(one, [&one.octets[..], &[me]].concat());
+        }
+    }
+}
+
+#[test]
+fn hosts_answer_each_other_over_connections_that_break() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let Some(parts) = Parts::start(3, |address| breaks(address, &ENDS)) else { return };
+    const ROUNDS: usize = 60;
+    let Parts { parts, faults, asked, .. } = parts;
+    thread::scope(|scope| {
+        for (me, (part, asked)) in (0_u8..).zip(parts.iter().zip(asked)) {
+            let others = part.emulator.other_hosts().unwrap();
+            let to_ask = Arc::clone(&others);
+            scope.spawn(move || answers(&asked, &others, me, 2 * 2 * ROUNDS));
+            // Two who ask at once, at each host.
+            for asker in 0..2 {
+                let others = Arc::clone(&to_ask);
+                scope.spawn(move || {
+                    let hosts: Vec<usize> =
+                        (0..3).filter(|host| *host != usize::from(me)).collect();
+                    for round in 0..ROUNDS {
+                        let question = vec![asker; 1 + round * 1000];
+                        let longest = (round % 2 == 0).then_some(Duration::from_secs(20));
+                        let answers = others.ask(&hosts, &question, longest);
+                        for (answer, host) in answers.into_iter().zip(&hosts) {
+                            let (last, rest) = answer.as_ref().unwrap().split_last().unwrap();
+                            assert_eq!((usize::from(*last), rest), (*host, &question[..]));
+                        }
+                    }
+                });
+            }
+        }
+    });
+    assert!(faults.try_recv().is_err());
+    ENDS.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn who_asks_a_host_that_does_not_answer_or_is_lost_is_told_why() {
+    let Some(mut parts) = Parts::start(2, |address| address) else { return };
+    let others = parts.parts[1].emulator.other_hosts().unwrap();
+    let ask = |longest_ms: u64| {
+        let longest = Some(Duration::from_millis(longest_ms));
+        others.ask(&[0], b"how are you", longest).pop().unwrap().unwrap_err()
+    };
+    assert_eq!(ask(50), "host `n0` is there, but its agent has not answered for 50ms");
+    for _ in 1..16 {
+        ask(0);
+    }
+    waits_for("no more are asked", || ask(50).ends_with("wait and try again"));
+    // All are answered, though nobody waits any more.
+    while let Ok(asked) = parts.asked[0].recv_timeout(Duration::from_millis(100)) {
+        parts.parts[0].emulator.other_hosts().unwrap().answer(&asked, b"late".to_vec());
+    }
+    waits_for("others are asked", || ask(50).ends_with("has not answered for 50ms"));
+    drop(parts.parts.remove(0).emulator);
+    let begun = Instant::now();
+    assert!(ask(2000).starts_with("nothing was heard of host `n0` for "));
+    let waits = others.ask(&[0], b"are you there", None).pop().unwrap().unwrap_err();
+    assert_eq!(waits, "host `n0` has not answered for 3000 ms");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    // It is known to be lost.
+    assert_eq!(ask(2000), waits);
+    drop(parts);
+    assert_eq!(ask(2000), "the run is over");
 }
 
 /// Passes on what goes between two addresses, and breaks all connections again and again.

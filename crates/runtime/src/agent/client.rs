@@ -4,6 +4,7 @@
 //! ever, and who asks several agents asks them at the same time: one that is silent costs the
 //! others nothing.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use super::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
+use super::protocol::{Call, Detail, OtherHost, Outcome, Reply, Request, Status, VERSION};
 use super::{peer, registry};
 use crate::launch::attach::may_be_in_a_domain;
 
@@ -161,7 +162,7 @@ pub fn attend(name: &str) -> anyhow::Result<(Status, Connection)> {
 /// When the domains cannot be listed, or one that it may be in does not answer.
 pub fn of_process(process: i32) -> anyhow::Result<Option<Detail>> {
     let mut silent = Vec::new();
-    for info in all()? {
+    for info in all(false)? {
         match info {
             DomainInfo::Detail(mut detail) => {
                 detail.programs.retain(|program| program.pids.contains(&process));
@@ -179,19 +180,41 @@ pub fn of_process(process: i32) -> anyhow::Result<Option<Detail>> {
     bail!(silent.join("; "))
 }
 
-/// How all domains of this user stand with their programs, by name.
-pub fn all() -> anyhow::Result<Vec<DomainInfo>> {
+/// How all domains of this user stand with their programs, by name; with `hosts`, those that span several with
+/// what is on the others. Each is there once, though it may have several agents on this machine.
+pub fn all(hosts: bool) -> anyhow::Result<Vec<DomainInfo>> {
     let names = registry::names().context("cannot list the domains")?;
     // All at once, and without those that end meanwhile.
     let info = std::thread::scope(|scope| {
-        let queries: Vec<_> = names.iter().map(|name| scope.spawn(|| inspect(name))).collect();
+        let queries: Vec<_> =
+            names.iter().map(|name| scope.spawn(move || inspect(name, hosts))).collect();
         queries.into_iter().map(|queries| queries.join().ok().flatten()).collect::<Vec<_>>()
     });
-    Ok(info.into_iter().flatten().collect())
+    Ok(once(info.into_iter().flatten().collect()))
 }
 
-fn inspect(name: &str) -> Option<DomainInfo> {
-    let silent = match detail(name, Call::Query { program: None }) {
+/// Without domains that are shown as another host of one before.
+fn once(all: Vec<DomainInfo>) -> Vec<DomainInfo> {
+    let (mut kept, mut shown) = (Vec::new(), BTreeSet::new());
+    for info in all {
+        if let DomainInfo::Detail(detail) = &info {
+            if shown.contains(&(detail.status.name.clone(), detail.status.agent_pid)) {
+                continue;
+            }
+            shown.extend(detail.hosts.iter().filter_map(|other| match other {
+                OtherHost::Detail(other) => {
+                    Some((other.status.name.clone(), other.status.agent_pid))
+                }
+                OtherHost::Silent { .. } => None,
+            }));
+        }
+        kept.push(info);
+    }
+    kept
+}
+
+fn inspect(name: &str, hosts: bool) -> Option<DomainInfo> {
+    let silent = match detail(name, Call::Query { program: None, hosts }) {
         Ok(detail) => return Some(DomainInfo::Detail(Box::new(detail))),
         Err(error) => format!("{error:#}"),
     };

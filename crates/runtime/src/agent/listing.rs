@@ -6,7 +6,7 @@ use terminal::shown;
 use vtime::{Tdf, VirtualSpan, VirtualTime};
 
 use super::client::DomainInfo;
-use super::protocol::{Detail, ProgramStatus, State, Status};
+use super::protocol::{Detail, OtherHost, ProgramStatus, State, Status};
 use crate::launch::freeze::FreezeStatus;
 use domain::{Freeze, Pace, PaceStatus};
 
@@ -20,14 +20,30 @@ pub fn line(status: &Status) -> String {
         1 => "is held (1 hold)".to_owned(),
         holds => format!("is held ({holds} holds)"),
     };
-    format!("{} {state} at {at}, tdf {}", shown(&status.name), tdf(clock.tdf_millionths))
+    format!("{} {state} at {at}, tdf {}", shown(&at_host(status)), tdf(clock.tdf_millionths))
 }
 
-/// One line about each program that was meant, or about the domain if all of it was.
+/// The name of a domain, with that of the host where there are several.
+fn at_host(status: &Status) -> String {
+    let host = status.host.as_ref().map_or_else(String::new, |host| format!("@{host}"));
+    format!("{}{host}", status.name)
+}
+
+/// One line about each program that was meant, or about the domain if all of it was, at each of its hosts.
 pub fn lines(detail: &Detail, whole: bool) -> String {
-    if whole {
-        return line(&detail.status) + "\n";
+    let mut lines = if whole { line(&detail.status) + "\n" } else { program_lines(detail, detail) };
+    for other in &detail.hosts {
+        lines += &match other {
+            OtherHost::Silent { silent, .. } => format!("{}\n", shown(silent)),
+            OtherHost::Detail(other) if whole => line(&other.status) + "\n",
+            OtherHost::Detail(other) => program_lines(detail, other),
+        };
     }
+    lines
+}
+
+/// One line about each program of a host, which are named as in the domain that was asked.
+fn program_lines(domain: &Detail, detail: &Detail) -> String {
     let mut lines = String::new();
     for program in &detail.programs {
         let at = VirtualTime::from_ns(program.virtual_ns);
@@ -36,10 +52,11 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
             State::Held => "is held",
             State::Detached => "is detached",
         };
-        let (own, domain) = (tdf(program.tdf_millionths), tdf(detail.status.clock.tdf_millionths));
+        let own = tdf(program.tdf_millionths);
+        let whole = tdf(detail.status.clock.tdf_millionths);
         lines += &format!(
-            "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {domain}\n",
-            shown(&full_name(detail, program)),
+            "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {whole}\n",
+            shown(&full_name(domain, program)),
             program.pid,
         );
     }
@@ -55,61 +72,88 @@ pub fn table(domains: &[DomainInfo]) -> String {
         ["NAME", "PID", "STATE", "TDF", time, paused, "HOLDS", "CALLS", "FREEZE", "PROGRAM"],
     );
     for info in domains {
-        let detail = match info {
-            DomainInfo::Detail(detail) => detail,
-            DomainInfo::Silent(silent) => {
-                let pid = silent.agent_pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
-                let (name, why) = (shown(&silent.name), shown(&silent.silent));
-                table += &format!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent");
-                continue;
+        match info {
+            DomainInfo::Detail(detail) => {
+                table += &rows(wide, detail, detail);
+                for other in &detail.hosts {
+                    table += &match other {
+                        OtherHost::Detail(other) => rows(wide, detail, other),
+                        OtherHost::Silent { host, silent } => {
+                            let name = format!("{}@{host}", detail.status.name);
+                            silent_row(wide, &name, None, silent)
+                        }
+                    };
+                }
             }
-        };
-        let (status, clock) = (&detail.status, &detail.status.clock);
-        table += &row(
-            wide,
-            [
-                &shown(&status.name).to_string(),
-                &status.agent_pid.to_string(),
-                word(detail.state),
-                &tdf(clock.tdf_millionths),
-                &seconds(clock.virtual_ns),
-                &seconds(clock.paused_ns),
-                &clock.holds.to_string(),
-                &sum(&status.calls),
-                freezing(&status.freeze),
-                &shown(&status.title).to_string(),
-            ],
-        );
-        for warning in &status.warnings {
-            table += &format!("    warning: {}\n", shown(warning));
-        }
-        for program in &detail.programs {
-            table += &row(
-                wide,
-                [
-                    &shown(&full_name(detail, program)).to_string(),
-                    &program.pid.to_string(),
-                    word(program.state),
-                    &format!("x{}", tdf(program.tdf_millionths)),
-                    &seconds(program.virtual_ns),
-                    &seconds(program.paused_ns),
-                    "",
-                    &sum(&program.calls),
-                    "",
-                    &shown(&program.command).to_string(),
-                ],
-            );
+            DomainInfo::Silent(other) => {
+                table += &silent_row(wide, &other.name, other.agent_pid, &other.silent);
+            }
         }
     }
     table
+}
+
+fn silent_row(wide: usize, name: &str, pid: Option<u32>, why: &str) -> String {
+    let pid = pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+    let (name, why) = (shown(name), shown(why));
+    format!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent")
+}
+
+/// A domain at one host, and its programs there, which are named as in the domain that was asked.
+fn rows(wide: usize, domain: &Detail, detail: &Detail) -> String {
+    let (status, clock) = (&detail.status, &detail.status.clock);
+    let name = if domain.hosts.is_empty() { status.name.clone() } else { at_host(status) };
+    let mut rows = row(
+        wide,
+        [
+            &shown(&name).to_string(),
+            &status.agent_pid.to_string(),
+            word(detail.state),
+            &tdf(clock.tdf_millionths),
+            &seconds(clock.virtual_ns),
+            &seconds(clock.paused_ns),
+            &clock.holds.to_string(),
+            &sum(&status.calls),
+            freezing(&status.freeze),
+            &shown(&status.title).to_string(),
+        ],
+    );
+    for warning in &status.warnings {
+        rows += &format!("    warning: {}\n", shown(warning));
+    }
+    for program in &detail.programs {
+        rows += &row(
+            wide,
+            [
+                &shown(&full_name(domain, program)).to_string(),
+                &program.pid.to_string(),
+                word(program.state),
+                &format!("x{}", tdf(program.tdf_millionths)),
+                &seconds(program.virtual_ns),
+                &seconds(program.paused_ns),
+                "",
+                &sum(&program.calls),
+                "",
+                &shown(&program.command).to_string(),
+            ],
+        );
+    }
+    rows
 }
 
 /// Width of the column of names: what the names take, within bounds.
 fn width(domains: &[DomainInfo]) -> usize {
     let names = domains.iter().flat_map(|info| match info {
         DomainInfo::Detail(detail) => {
-            let programs = detail.programs.iter().map(|program| full_name(detail, program));
-            programs.chain([detail.status.name.clone()]).collect()
+            let of = |at: &Detail| {
+                let programs = at.programs.iter().map(|program| full_name(detail, program));
+                programs.chain([at_host(&at.status)]).collect::<Vec<_>>()
+            };
+            let others = detail.hosts.iter().flat_map(|other| match other {
+                OtherHost::Detail(other) => of(other),
+                OtherHost::Silent { host, .. } => vec![format!("{}@{host}", detail.status.name)],
+            });
+            others.chain(of(detail)).collect()
         }
         DomainInfo::Silent(silent) => vec![silent.name.clone()],
     });
@@ -135,24 +179,44 @@ fn sum(calls: &BTreeMap<String, u64>) -> String {
     calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)).to_string()
 }
 
-/// All there is to say about a domain, or about programs of it.
+/// All there is to say about a domain, or about programs of it, at each of its hosts.
 pub fn full(detail: &Detail, whole: bool) -> String {
-    let mut text = String::new();
-    if whole {
+    let mut parts = full_at(detail, detail, whole);
+    for other in &detail.hosts {
+        parts.extend(match other {
+            OtherHost::Detail(other) => full_at(detail, other, whole),
+            OtherHost::Silent { host, silent } => {
+                let name = format!("{}@{host}", detail.status.name);
+                vec![format!(
+                    "domain {}: silent\n  {:<13} {}\n",
+                    shown(&name),
+                    "reason",
+                    shown(silent)
+                )]
+            }
+        });
+    }
+    parts.join("\n")
+}
+
+/// A domain at one host if all of it was meant, and programs there, which are named as in the domain that was asked.
+fn full_at(asked: &Detail, detail: &Detail, whole: bool) -> Vec<String> {
+    let own = whole.then(|| {
+        let mut text = String::new();
         domain(&mut text, detail);
-    }
-    for program in &detail.programs {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        self::program(&mut text, detail, program);
-    }
-    text
+        text
+    });
+    let programs = detail.programs.iter().map(|one| {
+        let mut text = String::new();
+        program(&mut text, (asked, detail), one);
+        text
+    });
+    own.into_iter().chain(programs).collect()
 }
 
 fn domain(text: &mut String, detail: &Detail) {
     let (status, clock) = (&detail.status, &detail.status.clock);
-    *text += &format!("domain {}: {}\n", shown(&status.name), shown(&status.title));
+    *text += &format!("domain {}: {}\n", shown(&at_host(status)), shown(&status.title));
     let mut line = |what: &str, value: String| *text += &format!("  {what:<13} {value}\n");
     let state = match clock.holds {
         0 => word(detail.state).to_owned(),
@@ -174,13 +238,14 @@ fn domain(text: &mut String, detail: &Detail) {
     warnings(text, &status.warnings);
 }
 
-fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
-    let name = full_name(detail, program);
+fn program(text: &mut String, (asked, detail): (&Detail, &Detail), program: &ProgramStatus) {
+    let name = full_name(asked, program);
     let name = shown(&name);
     *text += &format!("program {name}: {}\n", shown(&program.command));
     let mut line = |what: &str, value: String| *text += &format!("  {what:<13} {value}\n");
     let domain = tdf(detail.status.clock.tdf_millionths);
     let own = tdf(program.tdf_millionths);
+    detail.status.host.iter().for_each(|host| line("host", shown(host).to_string()));
     line("state", word(program.state).to_owned());
     line("virtual time", VirtualTime::from_ns(program.virtual_ns).to_string());
     line("offset", offset(program.offset_ns));

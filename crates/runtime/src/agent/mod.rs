@@ -6,7 +6,9 @@
 //!
 //! - [`protocol`]: the messages
 //! - [`registry`]: the names of domains, and finding their agents
-//! - [`control`]: an agent's side of the socket: holds, dilation, status
+//! - [`control`]: an agent's side of the socket
+//! - [`local`]: what is done there to the domain: holds, dilation, status
+//! - [`together`]: where a domain spans several hosts: what others have to answer or do
 //! - [`query`]: how a domain and its programs stand
 //! - [`client`]: the other side, for `qcycle hold`, `release`, `dilate`, `query` and `ps`
 //! - [`target`]: whom these commands mean
@@ -20,8 +22,10 @@ pub mod control;
 pub mod exec;
 pub mod keep;
 pub mod listing;
+pub mod local;
 mod peer;
 pub mod protocol;
 mod query;
 pub mod registry;
 pub mod target;
+mod together;

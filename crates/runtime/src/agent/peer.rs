@@ -32,7 +32,13 @@ pub(super) fn is_inside(stream: &UnixStream) -> bool {
 /// Who has opened a connection, while he is there. What he calls himself is made harmless.
 pub(super) fn who(stream: &UnixStream, inside: bool) -> Caller {
     let Ok(peer) = credentials(stream) else { return Caller { inside, ..Caller::default() } };
-    Caller { pid: peer.pid, uid: peer.uid, command: glance::command_of(peer.pid), inside }
+    Caller {
+        pid: peer.pid,
+        uid: peer.uid,
+        command: glance::command_of(peer.pid),
+        inside,
+        host: None,
+    }
 }
 
 /// Whether the caller may give orders to this process.

@@ -34,6 +34,9 @@ pub enum Call {
     Query {
         /// Which programs; all if none is named.
         program: Option<Selector>,
+        /// With those of all other hosts.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hosts: bool,
     },
     /// Attach it again if it was detached, and detach it when this connection ends.
     Attend,
@@ -70,6 +73,13 @@ pub struct Reply {
     pub outcome: Outcome,
 }
 
+impl Reply {
+    /// As it is said.
+    pub(super) fn line(&self) -> String {
+        serde_json::to_string(self).expect("a reply is plain data") + "\n"
+    }
+}
+
 /// What came of a call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -89,6 +99,9 @@ pub enum Outcome {
 pub struct Status {
     pub name: String,
     pub agent_pid: u32,
+    /// The host of this agent, where the domain spans several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What runs in it, for people.
     pub title: String,
     /// Its clock at the moment of the answer.
@@ -116,6 +129,36 @@ pub struct Detail {
     pub epochs_ns: BTreeMap<String, i64>,
     /// Its programs, or those that were meant, in the order of their start.
     pub programs: Vec<ProgramStatus>,
+    /// The other hosts that it spans, if they were asked, in the order of the scenario; those without
+    /// a program that was meant are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<OtherHost>,
+}
+
+impl Detail {
+    /// Leaves out all programs, of other hosts too.
+    pub fn clear_programs(&mut self) {
+        self.programs.clear();
+        for other in &mut self.hosts {
+            if let OtherHost::Detail(detail) = other {
+                detail.programs.clear();
+            }
+        }
+    }
+}
+
+/// Another host of a domain.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OtherHost {
+    /// It is there, and did not say how it stands.
+    Silent {
+        host: String,
+        /// The reason, in a sentence.
+        silent: String,
+    },
+    /// How it stands, as it says.
+    Detail(Box<Detail>),
 }
 
 /// Whether a clock runs.

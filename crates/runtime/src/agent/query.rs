@@ -42,7 +42,8 @@ pub(super) fn detail(domain: &Domain, status: Status, programs: &[Running]) -> D
     let clocks = domain.clocks_of(&clocks);
     let running = programs.iter().zip(clocks);
     let programs = running.map(|(running, clock)| program(state, running, clock));
-    Detail { status, state, epochs_ns: epochs_ns.collect(), programs: programs.collect() }
+    let (epochs_ns, programs) = (epochs_ns.collect(), programs.collect());
+    Detail { status, state, epochs_ns, programs, hosts: Vec::new() }
 }
 
 const EPOCHS: [(&str, Epoch); Epoch::COUNT] = [

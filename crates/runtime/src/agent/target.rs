@@ -49,16 +49,19 @@ impl FromStr for Target {
     }
 }
 
-/// How a target stands: its domain, with the programs that are meant.
+/// How a target stands: its domain, with the programs that are meant, on whichever host they are. Processes are
+/// those of this machine.
 ///
 /// # Errors
 /// When there is none of that name or number.
 pub fn query(target: &Target) -> anyhow::Result<Detail> {
     match target {
-        Target::Domain(domain) => client::detail(domain, Call::Query { program: None }),
+        Target::Domain(domain) => {
+            client::detail(domain, Call::Query { program: None, hosts: true })
+        }
         Target::Program(domain, program) => {
             let program = Some(Selector::Name(program.clone()));
-            client::detail(domain, Call::Query { program })
+            client::detail(domain, Call::Query { program, hosts: true })
         }
         Target::Process(process) => find(*process),
     }

@@ -23,6 +23,7 @@ use vtime::{HostSpan, Tdf, VirtualTime};
 
 use super::node::{FromNode, NodeHandle};
 use super::orders::{self, Exited, FinalReport, Report, Setup};
+use super::other_hosts::{self, OverHosts};
 use super::outlook;
 use super::owner::{self, Owner};
 use super::points::Points;
@@ -37,7 +38,7 @@ use network::border::{AllHolds, Border, Fault, Peer};
 use network::emulator::{self, Emulator};
 use os::fds;
 use os::signals;
-use runtime::agent::control::{Control, Together};
+use runtime::agent::control::Control;
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
 use runtime::intervention::Interventions;
@@ -126,19 +127,6 @@ struct Agent {
     /// Kept for what they do when they are dropped.
     _registration: Registration,
     _follower: Follower,
-}
-
-/// Holds of all hosts, for whoever asks this one.
-struct HeldTogether(Arc<AllHolds>);
-
-impl Together for HeldTogether {
-    fn hold(&self) -> bool {
-        self.0.hold().is_some()
-    }
-
-    fn release(&self) -> bool {
-        self.0.release()
-    }
 }
 
 /// The programs that run, and whether they were asked to stop.
@@ -334,6 +322,7 @@ impl Agent {
             secret: PairSecret(hosts.secrets[host]),
         });
         let ((met, all_met), (faults, told)) = (mpsc::channel(), mpsc::channel::<Fault>());
+        let (asks, asked) = mpsc::channel();
         let border = Border {
             me: hosts.me,
             placement: hosts.placement.clone(),
@@ -343,8 +332,16 @@ impl Agent {
             silence_longest: HostSpan::from_ns(hosts.silence_longest_ns),
             met,
             faults,
+            asked: asks,
         };
+        let (me, names) = (hosts.me, hosts.names.clone());
         self.start_network(Some(border))?;
+        let network = self.network.as_ref();
+        let between = network.and_then(|network| network.all_holds().zip(network.other_hosts()));
+        let (holds, others) = between.context("the network has no border")?;
+        let over = OverHosts { me, names, holds, others: Arc::clone(&others) };
+        self.control.span_hosts(Arc::new(over));
+        other_hosts::answer(asked, &self.control, &others)?;
         let (owner, programs) = (Arc::clone(&self.owner), Arc::clone(&self.programs));
         thread::Builder::new().name("faults".into()).spawn(move || {
             if let Ok(Fault { host, reason }) = told.recv()
@@ -387,9 +384,6 @@ impl Agent {
         let network = started.context("cannot start the network")?;
         if let Some(turns) = network.turns() {
             self.points.take_turns(turns);
-        }
-        if let Some(all) = network.all_holds() {
-            self.control.holds_together(Arc::new(HeldTogether(all)));
         }
         self.network = Some(network);
         Ok(())

@@ -5,6 +5,7 @@
 //! - [`relay`]: `qcycle relay`, between an agent on another machine and its runner; [`line`] is what goes over the line
 //! - [`needs`], [`kept`]: what they need of the machine, and what programs get of its variables
 //! - [`node`]: a place where programs run
+//! - [`other_hosts`]: asks the agents of other hosts, and answers them
 //! - [`outlook`]: what the network waits for, for a clock that jumps
 //! - [`starter`]: starts the programs of all nodes
 //! - [`wakes`]: when what is due reaches a node
@@ -17,6 +18,7 @@ pub mod line;
 pub mod needs;
 pub mod node;
 pub mod orders;
+mod other_hosts;
 mod outlook;
 mod output;
 mod owner;

@@ -24,7 +24,7 @@ fn dilate(domain: &mut Domain, tdf: &str, program: Selector) -> Detail {
 }
 
 fn all(domain: &mut Domain) -> Detail {
-    domain.detail(Call::Query { program: None })
+    domain.detail(Call::Query { program: None, hosts: false })
 }
 
 /// Two guests that read the clock all the time, both in one domain.
@@ -144,10 +144,10 @@ fn a_program_that_is_slowed_while_it_waits_and_is_held_is_not_early() {
     let name = || Selector::Name("sh".into());
     dilate(&mut domain, "4", name());
     let held = domain.ask(Call::Hold).clock.virtual_ns;
-    let before = domain.detail(Call::Query { program: Some(name()) });
+    let before = domain.detail(Call::Query { program: Some(name()), hosts: false });
     sleep_ms(100);
     dilate(&mut domain, "2", name());
-    let after = domain.detail(Call::Query { program: Some(name()) });
+    let after = domain.detail(Call::Query { program: Some(name()), hosts: false });
     assert_eq!(after.status.clock.virtual_ns, held);
     assert_eq!(after.programs[0].virtual_ns, before.programs[0].virtual_ns);
     domain.ask(Call::Release);
@@ -206,7 +206,7 @@ fn a_fork_shares_the_line_of_its_program_and_an_exec_keeps_it() {
     let [program] = &*told.programs else { panic!("one program: {:?}", told.programs) };
     assert_eq!((program.pids.len(), program.tdf_millionths), (2, 10_000_000));
     let child = *program.pids.iter().find(|pid| **pid != program.pid).unwrap();
-    let of_child = domain.detail(Call::Query { program: Some(Selector::Pid(child)) });
+    let of_child = domain.detail(Call::Query { program: Some(Selector::Pid(child)), hosts: false });
     assert_eq!(of_child.programs[0].pids, program.pids, "a process of the same program");
     guest.say("c");
     assert_eq!(guest.line(), "new");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hosts::Sync;
 use results::{RunFolder, RunRecord};
@@ -280,19 +280,79 @@ fn an_interrupted_run_and_one_whose_runner_is_killed_leave_nothing_on_hosts() {
     drop(run);
 }
 
-#[test]
-fn who_holds_at_one_host_holds_all() {
-    let Some(far) = Far::new() else { return };
-    holds_all_from_each(&far);
+impl Far {
+    /// Runs a command at a host.
+    fn ask(&self, host: usize, arguments: &[&str]) -> String {
+        let mut command = self.place.qcycle(arguments);
+        command.env("XDG_RUNTIME_DIR", self.lab.folder_of(host).join("sockets"));
+        let output = self.lab.inside(host, &command).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn domain(&self, host: usize) -> Status {
+        let all: Vec<Status> = serde_json::from_str(&self.ask(host, &["ps", "--json"])).unwrap();
+        all.into_iter().next().unwrap()
+    }
+
+    /// Begins a run, and holds all from each host in turn. Returns the name of its domain, too.
+    fn held_from_each(&self) -> (Running<'_>, String) {
+        let run = self.begun();
+        let name = self.domain(1).name;
+        for (holder, other) in [(1, 2), (2, 1)] {
+            self.ask(holder, &["hold", &name]);
+            let [one, two] = [holder, other].map(|host| self.domain(host).clock.virtual_ns);
+            assert_eq!(one, two);
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(self.domain(other).clock.virtual_ns, one);
+            self.ask(1, &["release", &name]);
+            eventually("it stands", || self.domain(other).clock.virtual_ns > one);
+        }
+        (run, name)
+    }
 }
 
-/// The same of clocks that run by themselves; and what they differed by is in the record.
 #[test]
-fn who_holds_one_of_clocks_that_run_by_themselves_holds_all() {
+fn what_is_asked_at_one_host_is_done_at_all() {
+    let Some(far) = Far::new() else { return };
+    let (run, name) = far.held_from_each();
+    for (at, tdf, millionths) in [(1, "2", 2_000_000), (2, "1.5", 1_500_000)] {
+        far.ask(at, &["dilate", "--tdf", tdf, &name]);
+        assert_eq!([1, 2].map(|host| far.domain(host).clock.tdf_millionths), [millionths; 2]);
+        for program in ["server", "poller"] {
+            let said = far.ask(at, &["dilate", "--tdf", tdf, &format!("{name}/{program}")]);
+            assert!(said.contains(&format!("tdf {tdf} within a domain at tdf {tdf}")), "{said}");
+        }
+        let table = far.ask(at, &["ps", "--hosts"]);
+        for part in ["@h1 ", "@h2 ", "/server ", "/poller "] {
+            assert!(table.contains(&format!("{name}{part}")), "{part} in {table}");
+        }
+    }
+    // Its agent stands still, and whoever asks another one soon knows.
+    let agent = far.processes(2, "qcycle-agent")[0];
+    signal(agent.cast_signed(), libc::SIGSTOP);
+    let begun = Instant::now();
+    let silent = far.ask(1, &["query", &name]);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(silent.contains("host `h2`"), "{silent}");
+    let lost = run.finish_within(GONE_LONGEST).expect(12);
+    // Of several agents, so not quite in order.
+    let mut interventions = lost.record().interventions;
+    interventions.sort_by_key(|one| one.at_ns);
+    let by = interventions.iter().map(|one| one.by.host.as_deref().unwrap());
+    assert_eq!(by.collect::<String>(), "h1h1h2h1h1h1h1h2h2h2");
+    far.nothing_is_left();
+}
+
+/// Who holds one of clocks that run by themselves holds all; and what they differed by is in the record.
+#[test]
+fn clocks_that_run_by_themselves_are_held_together_and_told_of() {
     let Some(far) = Far::new() else { return };
     run_by_themselves(&far.place);
-    let record = holds_all_from_each(&far);
-    assert_eq!(record.scenario.sync, Sync::Free);
+    let (run, _) = far.held_from_each();
+    run.signal_group(libc::SIGINT);
+    let record = run.finish_within(GONE_LONGEST).expect(130).record();
+    assert_eq!((record.interventions.len(), record.scenario.sync), (4, Sync::Free));
     let clocks = record.network["free_clocks"].as_array().unwrap();
     let compared = |host: usize| clocks[host]["differed"]["frames"].as_u64().unwrap();
     assert_eq!((clocks.len(), compared(0)), (2, 0), "{clocks:?}");
@@ -328,36 +388,6 @@ fn clocks_that_run_by_themselves_stand_while_the_plant_is_asked() {
             refused.err
         );
     }
-}
-
-fn holds_all_from_each(far: &Far) -> RunRecord {
-    let run = far.begun();
-    let ask = |host: usize, arguments: &[&str]| {
-        let mut command = far.place.qcycle(arguments);
-        command.env("XDG_RUNTIME_DIR", far.lab.folder_of(host).join("sockets"));
-        let output = far.lab.inside(host, &command).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let domain = |host: usize| -> Status {
-        let all: Vec<Status> = serde_json::from_str(&ask(host, &["ps", "--json"])).unwrap();
-        all.into_iter().next().unwrap()
-    };
-    let name = domain(1).name;
-    for (holder, other) in [(1, 2), (2, 1)] {
-        ask(holder, &["hold", &name]);
-        let [one, two] = [holder, other].map(|host| domain(host).clock.virtual_ns);
-        assert_eq!(one, two);
-        std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(domain(other).clock.virtual_ns, one);
-        ask(holder, &["release", &name]);
-        eventually("it stands", || domain(other).clock.virtual_ns > one);
-    }
-    run.signal_group(libc::SIGINT);
-    let ended = run.finish_within(GONE_LONGEST).expect(130);
-    let record = ended.record();
-    assert_eq!(record.interventions.len(), 4);
-    record
 }
 
 #[test]

@@ -18,11 +18,15 @@ use network::placement::Placement;
 use network::plan::{Host, Link, Loss, Place, Plan};
 use os::fds;
 use runtime::agent::protocol::VERSION;
+use runtime::intervention::{Action, Intervention};
 use scenario::model::{Compute, Node, OnExit, Order as OfNodes, PointFile, Program};
+use serde_json::Value;
 use testbed::nodes::orders::{FinalReport, Hosts, Order, Output, PlantAnswer, Report, Setup};
 use vtime::VirtualSpan;
 
 use crate::common::machine::beside_others;
+use crate::common::patience::{LONGEST as LOOK_LONGEST, patience, within};
+use crate::common::processes::signal;
 
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -135,6 +139,8 @@ struct Came {
     lines: BTreeMap<String, Vec<(i64, String)>>,
     asked: Vec<(i64, String)>,
     warnings: Vec<String>,
+    /// What somebody did, and the agent that has reported it.
+    interventions: Vec<(usize, Intervention)>,
     last: BTreeMap<usize, FinalReport>,
     wall: Duration,
 }
@@ -276,6 +282,7 @@ impl Came {
             lines: BTreeMap::new(),
             asked: Vec::new(),
             warnings: Vec::new(),
+            interventions: Vec::new(),
             last: BTreeMap::new(),
             wall: Duration::ZERO,
         }
@@ -340,6 +347,7 @@ impl Session {
                 self.agents[number].order(&Order::Answer { ask: *ask, outcome });
             }
             Report::Warning { text } => self.came.warnings.push(text.clone()),
+            Report::Intervention(one) => self.came.interventions.push((number, one.clone())),
             Report::Ended(last) => _ = self.came.last.insert(number, (**last).clone()),
             _ => {}
         }
@@ -419,29 +427,20 @@ fn whoever_holds_one_host_holds_all_at_the_same_nanosecond() {
         let case = Case { duration, ..echo_and_ask(pace) };
         let mut rounds = 0;
         let came = case.run_with(&[0, 1], |sockets| {
-            let asks = |command: &str, host: usize| {
-                let mut qcycle = Command::new(env!("CARGO_BIN_EXE_qcycle"));
-                qcycle.arg(command).args((command == "query").then_some("--json"));
-                qcycle.arg(format!("host-{host}-of-2")).env(os::sockets::VARIABLE, sockets);
-                qcycle.output().unwrap()
-            };
-            let at = |host: usize| -> i64 {
-                let output = asks("query", host);
-                let detail: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-                detail["clock"]["virtual_ns"].as_i64().unwrap()
-            };
+            let asks = |command: &str, host: usize| at_host(sockets, 2, host, &[command]);
+            let at = |host: usize| virtual_ns(&stands(sockets, 2, host));
             for host in [0, 1, 0] {
                 thread::sleep(Duration::from_millis(20));
                 let held = asks("hold", host);
-                if !held.status.success() {
+                if held.is_err() {
                     // With jumps it may be over.
                     return;
                 }
                 let stands = at(0);
                 thread::sleep(Duration::from_millis(20));
                 assert_eq!([at(0), at(1)], [stands; 2], "{pace}");
-                assert!(!asks("release", 1 - host).status.success(), "another one's hold");
-                assert!(asks("release", host).status.success());
+                // Once where it was asserted, then elsewhere.
+                assert_eq!(asks("release", (host + rounds) % 2).err(), None);
                 rounds += 1;
             }
         });
@@ -450,6 +449,221 @@ fn whoever_holds_one_host_holds_all_at_the_same_nanosecond() {
         assert!(rounds > 0 || pace != Pace::Real);
         assert!(came.numbers("ask").iter().all(|ns| *ns >= 2 * 3_000_000), "{pace}");
     }
+}
+
+/// `qcycle` with these arguments and the name of the domain at a host behind them. Returns what it prints, or what it
+/// complains of.
+fn at_host(
+    sockets: &Path,
+    hosts: usize,
+    host: usize,
+    arguments: &[&str],
+) -> Result<String, String> {
+    let name = format!("host-{host}-of-{hosts}");
+    // A program is named behind its domain.
+    let (last, before) = arguments.split_last().unwrap();
+    let (whom, last) = match last.strip_prefix('/') {
+        Some(program) => (format!("{name}/{program}"), None),
+        None => (name, Some(last)),
+    };
+    qcycle(sockets, before.iter().chain(last).copied().chain([&*whom]))
+}
+
+fn qcycle<'a>(sockets: &Path, arguments: impl Iterator<Item = &'a str>) -> Result<String, String> {
+    let mut qcycle = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+    let output = qcycle.args(arguments).env(os::sockets::VARIABLE, sockets).output().unwrap();
+    let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+}
+
+/// How a domain stands, asked at a host.
+fn stands(sockets: &Path, hosts: usize, host: usize) -> Value {
+    serde_json::from_str(&at_host(sockets, hosts, host, &["query", "--json"]).unwrap()).unwrap()
+}
+
+fn virtual_ns(detail: &Value) -> i64 {
+    detail["clock"]["virtual_ns"].as_i64().unwrap()
+}
+
+/// All hosts in the answer of one, in their order.
+fn all_hosts(detail: &Value) -> Vec<Value> {
+    let mut all = vec![detail.clone()];
+    all.extend(detail["hosts"].as_array().unwrap().iter().cloned());
+    all.sort_by_key(|host| host["host"].as_str().unwrap().to_owned());
+    all
+}
+
+/// Their factors, in millionths.
+fn factors(detail: &Value) -> Vec<u64> {
+    let factor = |host: &Value| host["clock"]["tdf_millionths"].as_u64().unwrap();
+    all_hosts(detail).iter().map(factor).collect()
+}
+
+/// A case with a program that sleeps on each host, which goes on until [`ends`].
+fn sleepers(count: u8) -> Case {
+    let script = "import time\nwhile True: time.sleep(0.05)";
+    let sleeper = |number| python(number, &format!("sleeper-{number}"), script, &[], 1000);
+    let duration = VirtualSpan::from_ms(100_000);
+    Case { nodes: (1..=count).map(sleeper).collect(), pace: Pace::Real, duration }
+}
+
+/// Lets the rest of a run of sleepers pass.
+fn ends(sockets: &Path) {
+    at_host(sockets, 3, 1, &["dilate", "--tdf", "0.01"]).unwrap();
+}
+
+#[test]
+fn at_any_host_all_are_shown() {
+    let came = sleepers(3).run_with(&[0, 1, 2], |sockets| {
+        let all_sleep = |host| {
+            let all = all_hosts(&stands(sockets, 3, host));
+            all.iter().all(|host| host["programs"].as_array().is_some_and(|all| !all.is_empty()))
+        };
+        within(patience(LOOK_LONGEST), "no programs", || all_sleep(0));
+        for host in 0..3 {
+            let all = all_hosts(&stands(sockets, 3, host));
+            let names: Vec<_> = all.iter().map(|host| host["host"].as_str().unwrap()).collect();
+            assert_eq!(names, ["host-0", "host-1", "host-2"]);
+            for (number, other) in all.iter().enumerate() {
+                assert_eq!(other["programs"][0]["name"], format!("sleeper-{}", number + 1));
+                assert_eq!(other["state"], "running");
+            }
+            for program in 1..=3 {
+                let text =
+                    at_host(sockets, 3, host, &["query", &format!("/sleeper-{program}")]).unwrap();
+                let head = format!("program host-{host}-of-3/sleeper-{program}: ");
+                assert!(text.starts_with(&head), "{text}");
+                assert!(
+                    text.contains(&format!("\n  host          host-{}\n", program - 1)),
+                    "{text}"
+                );
+            }
+            let unknown = at_host(sockets, 3, host, &["query", "/nobody"]).unwrap_err();
+            assert!(unknown.contains("there is no program"), "{unknown}");
+            for program in 1..=3 {
+                assert!(
+                    unknown.contains(&format!("host-{host}-of-3/sleeper-{program}")),
+                    "{unknown}"
+                );
+            }
+        }
+        // Each domain is there once, though three agents of it are on this machine.
+        let table = qcycle(sockets, ["ps", "--hosts"].into_iter()).unwrap();
+        println!("{table}");
+        assert_eq!(table.lines().count(), 1 + 3 + 3, "{table}");
+        for (at, program) in [("host-0", 1), ("host-1", 2), ("host-2", 3)] {
+            assert!(table.contains(&format!("@{at} ")), "{table}");
+            assert!(table.contains(&format!("host-0-of-3/sleeper-{program} ")), "{table}");
+        }
+        let brief: Value = serde_json::from_str(
+            &qcycle(sockets, ["ps", "--domains", "--hosts", "--json"].into_iter()).unwrap(),
+        )
+        .unwrap();
+        assert_eq!(all_hosts(&brief[0]).len(), 3);
+        assert!(all_hosts(&brief[0]).iter().all(|host| host["programs"] == serde_json::json!([])));
+        let plain = qcycle(sockets, ["ps"].into_iter()).unwrap();
+        assert_eq!(plain.lines().count(), 1 + 3 + 3, "{plain}");
+        assert!(!plain.contains('@'), "{plain}");
+        a_host_that_is_stopped_is_silent(sockets);
+        ends(sockets);
+    });
+    let Some(came) = came else { return };
+    assert_eq!(came.interventions.len(), 1);
+}
+
+/// Stops the agent of a host for a moment, and looks what is shown of it at another one.
+fn a_host_that_is_stopped_is_silent(sockets: &Path) {
+    let agent = u32::try_from(all_hosts(&stands(sockets, 3, 0))[2]["agent_pid"].as_u64().unwrap());
+    let agent = agent.unwrap();
+    signal(agent, libc::SIGSTOP);
+    let begun = Instant::now();
+    let shown = all_hosts(&stands(sockets, 3, 1));
+    let took = begun.elapsed();
+    let nobody = at_host(sockets, 3, 1, &["release"]);
+    signal(agent, libc::SIGCONT);
+    let why = shown[2]["silent"].as_str().unwrap();
+    println!("{why}, after {took:?}");
+    assert!(why.starts_with("nothing was heard of host `host-2` for "), "{why}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!(shown[0]["programs"].as_array().unwrap().len(), 1);
+    let nobody = nobody.unwrap_err();
+    assert!(
+        nobody.contains("is not held at any of its hosts that answers; nothing was heard"),
+        "{nobody}"
+    );
+    let is_back = || all_hosts(&stands(sockets, 3, 1)).iter().all(|host| host["silent"].is_null());
+    within(patience(LOOK_LONGEST), "it does not come back", is_back);
+}
+
+#[test]
+fn at_any_host_the_time_of_all_is_dilated_and_a_program_wherever_it_is() {
+    let came = sleepers(3).run_with(&[0, 1, 2], |sockets| {
+        let dilates = |host: usize, tdf: &str| at_host(sockets, 3, host, &["dilate", "--tdf", tdf]);
+        for (host, tdf, millionths) in
+            [(0, "2", 2_000_000), (1, "0.5", 500_000), (2, "3", 3_000_000)]
+        {
+            let said = dilates(host, tdf).unwrap();
+            assert_eq!(said.matches(&format!(", tdf {tdf}\n")).count(), 3, "{said}");
+            assert_eq!(factors(&stands(sockets, 3, (host + 1) % 3)), [millionths; 3]);
+        }
+        // All stand, and stand there still.
+        at_host(sockets, 3, 1, &["hold"]).unwrap();
+        let stood = virtual_ns(&stands(sockets, 3, 0));
+        dilates(2, "1.5").unwrap();
+        let held = all_hosts(&stands(sockets, 3, 2));
+        for host in &held {
+            assert_eq!(
+                (virtual_ns(host), &host["state"]),
+                (stood, &Value::from("held")),
+                "{held:?}"
+            );
+        }
+        assert_eq!(factors(&stands(sockets, 3, 0)), [1_500_000; 3]);
+        at_host(sockets, 3, 0, &["release"]).unwrap();
+        let nothing = at_host(sockets, 3, 0, &["release"]).unwrap_err();
+        assert!(nothing.contains("`host-0-of-3` is not held at any of its hosts"), "{nothing}");
+        within(patience(LOOK_LONGEST), "it does not go on", || {
+            all_hosts(&stands(sockets, 3, 2)).iter().all(|host| virtual_ns(host) > stood)
+        });
+        // Two at once, again and again: one of them comes last, everywhere.
+        for _ in 0..5 {
+            thread::scope(|scope| {
+                let other = scope.spawn(|| dilates(1, "4").unwrap());
+                dilates(2, "5").unwrap();
+                other.join().unwrap();
+            });
+            let all = factors(&stands(sockets, 3, 0));
+            assert!(all == [4_000_000; 3] || all == [5_000_000; 3], "{all:?}");
+        }
+        for (host, program) in [(0, 3), (1, 1), (2, 2), (2, 3)] {
+            let name = format!("/sleeper-{program}");
+            let said = at_host(sockets, 3, host, &["dilate", "--tdf", "10", &name]).unwrap();
+            let head = format!("host-{host}-of-3{name} (");
+            assert!(said.starts_with(&head) && said.contains("tdf 10 within a domain"), "{said}");
+        }
+        let all = all_hosts(&stands(sockets, 3, 1));
+        for host in &all {
+            assert_eq!(host["programs"][0]["tdf_millionths"], 10_000_000, "{all:?}");
+        }
+        let unknown = at_host(sockets, 3, 0, &["dilate", "--tdf", "10", "/nobody"]).unwrap_err();
+        assert!(unknown.contains("sleeper-1") && unknown.contains("sleeper-3"), "{unknown}");
+        ends(sockets);
+    });
+    let Some(came) = came else { return };
+    let of = |is_it: fn(&Action) -> bool| -> Vec<&(usize, Intervention)> {
+        came.interventions.iter().filter(|(_, one)| is_it(&one.action)).collect()
+    };
+    let dilated = of(|action| matches!(action, Action::Dilate { .. }));
+    assert_eq!(dilated.len(), 3 + 1 + 10 + 1, "each once");
+    assert!(dilated.is_sorted_by_key(|(_, one)| one.at_ns));
+    let by: Vec<_> = dilated.iter().map(|(_, one)| one.by.host.as_deref().unwrap()).collect();
+    assert_eq!(by[..4], ["host-0", "host-1", "host-2", "host-2"]);
+    let programs = of(|action| matches!(action, Action::DilatePrograms { .. }));
+    let at: Vec<_> = programs.iter().map(|(agent, _)| *agent).collect();
+    assert_eq!(at.iter().sum::<usize>(), 2 + 1 + 2, "where they are");
+    let released = of(|action| *action == Action::Release);
+    assert_eq!(released.iter().map(|(agent, _)| *agent).collect::<Vec<_>>(), [1]);
+    assert_eq!(released[0].1.by.host.as_deref(), Some("host-0"));
 }
 
 /// Reads a point again and again, and prints when that was as it is told, which is the value.
