@@ -1,0 +1,217 @@
+"""Debian's kernels and their headers, fetched as packages and unpacked, never installed.
+
+They are kept in `$XDG_CACHE_HOME/quartercycle/headers` (`~/.cache/...`), a folder for each package of headers. It
+holds what a module is built against, and on request the kernel itself, to be booted. Root is not needed,
+a network once.
+
+Another architecture's packages come through lists of their own, which are fetched from the same sources:
+what the machine itself can install does not change.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# A package that comes slowly is better than none; a source that says nothing is none.
+FETCH_S_MAX = 600
+
+# How the compiler for a processor is called before "gcc", where the machine has another one.
+CROSS = {"amd64": "x86_64-linux-gnu-", "arm64": "aarch64-linux-gnu-"}
+# How the kernel calls a processor.
+ARCH = {"amd64": "x86", "arm64": "arm64"}
+# Modules that a guest needs before it has a GPIO device, in the order in which they need each other.
+VIRTIO = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci"]
+
+
+class NotThere(Exception):
+    """Something cannot be had on this machine; the message says what and the way out."""
+
+
+def machine() -> str:
+    """The architecture of this machine, as Debian calls it."""
+    return run(["dpkg", "--print-architecture"]).strip()
+
+
+def run(command: list[str | Path], cwd: Path | None = None) -> str:
+    """Runs a command: what it prints.
+
+    Raises NotThere if there is no such program or it fails.
+    """
+    name = str(command[0])
+    environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=False, timeout=FETCH_S_MAX,
+        )
+    except FileNotFoundError:
+        raise NotThere(f"there is no {name} here") from None
+    except subprocess.TimeoutExpired:
+        raise NotThere(f"{name} took longer than {FETCH_S_MAX} s") from None
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if not line.startswith("W: ")]
+        raise NotThere(f"{name}: {'; '.join(said[-4:])}")
+    return done.stdout
+
+
+class Archive:
+    """The package lists of one architecture."""
+
+    def __init__(self, cache: Path, architecture: str) -> None:
+        self.architecture = architecture
+        self.options: list[str | Path] = []
+        if architecture != machine():
+            self.options = self.lists_of_its_own(cache / f"apt-{architecture}")
+
+    def lists_of_its_own(self, root: Path) -> list[str | Path]:
+        """Options by which apt knows this architecture and no other."""
+        for folder in ("state/lists/partial", "cache/archives/partial"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / "state/status").touch()
+        settings = {
+            "APT::Architecture": self.architecture,
+            "APT::Architectures": self.architecture,
+            "Dir::State": root / "state",
+            "Dir::State::status": root / "state/status",
+            "Dir::Cache": root / "cache",
+        }
+        options: list[str | Path] = [part for it in settings.items() for part in ("-o", "=".join(map(str, it)))]
+        if not any((root / "state/lists").glob("*Packages*")):
+            run(["apt-get", *options, "-q=2", "update"])
+        return options
+
+    def depends(self, package: str, start: str) -> list[str]:
+        """The packages that one depends on whose names begin so.
+
+        Raises NotThere if the lists have no such package.
+        """
+        said = run(["apt-cache", *self.options, "depends", package])
+        return re.findall(rf"^ *Depends: ({re.escape(start)}\S+)", said, re.MULTILINE)
+
+    def newest_headers(self) -> str:
+        """The newest package of headers in the lists, also one of a newer release's kernel."""
+        said = run(["apt-cache", *self.options, "pkgnames", "linux-headers-"])
+        pattern = rf"linux-headers-(\d[\d.]+(?:-\d+)?(?:\+deb\d+)?)-{self.architecture}"
+        found = re.findall(rf"^{pattern}$", said, re.MULTILINE)
+        if not found:
+            raise NotThere(f"the package lists have no headers for {self.architecture}; run apt-get update")
+        newest = max(found, key=lambda version: [int(number) for number in re.findall(r"\d+", version)])
+        return f"linux-headers-{newest}-{self.architecture}"
+
+    def fetch(self, package: str, folder: Path) -> Path:
+        """Fetches a package into an empty folder of its name."""
+        place = folder / package.split("=")[0]
+        place.mkdir()
+        run(["apt-get", *self.options, "-q=2", "-o", "Debug::NoLocking=1", "download", package], cwd=place)
+        return next(place.glob("*.deb"))
+
+
+def cache_folder() -> Path:
+    """Where packages are kept."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(home) / "quartercycle/headers"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def locked(cache: Path) -> Iterator[None]:
+    """Held while something is fetched or built: two at once would do it twice."""
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def unfinished(cache: Path) -> Iterator[Path]:
+    """An empty folder for what is not whole yet; what an interruption left is removed."""
+    folder = cache / "unfinished"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+class Kernel:
+    """A kernel by its package of headers, such as linux-headers-6.1.0-56-amd64."""
+
+    def __init__(self, package: str, architecture: str, cache: Path) -> None:
+        self.package = package
+        self.architecture = architecture
+        self.release = package.removeprefix("linux-headers-")
+        self.cache = cache
+        self.folder = cache / package
+
+    @property
+    def headers(self) -> Path:
+        """The folder that a module is built in: KDIR."""
+        return self.folder / "usr/src" / self.package
+
+    @property
+    def image(self) -> Path:
+        """The kernel, once `fetch_image` has been called."""
+        return self.folder / "boot" / f"vmlinuz-{self.release}"
+
+    def fetch_headers(self, archive: Archive) -> None:
+        """Fetches the headers and what they need, unless they are there."""
+        if self.folder.exists():
+            return
+        with unfinished(self.cache) as making:
+            content = making / "content"
+            tools = Archive(self.cache, machine())
+            for package in [self.package, *archive.depends(self.package, "linux-headers-")]:
+                run(["dpkg", "-x", archive.fetch(package, making), content])
+            # Programs that run while a module is built, so this machine's; any revision of them will do.
+            for package in archive.depends(self.package, "linux-kbuild-"):
+                run(["dpkg", "-x", tools.fetch(package, making), content])
+            makefile = content / "usr/src" / self.package / "Makefile"
+            # It includes the common one by the path that this would have if it were installed.
+            text = makefile.read_text().replace("/usr/src/", f"{self.folder}/usr/src/")
+            makefile.write_text(text)
+            content.rename(self.folder)
+
+    def fetch_image(self, archive: Archive) -> None:
+        """Fetches the kernel and the modules of `VIRTIO`, unless they are there."""
+        if self.image.exists():
+            return
+        with unfinished(self.cache) as making:
+            package = archive.fetch(f"linux-image-{self.release}", making)
+            content = making / "content"
+            run(["dpkg", "-x", package, content])
+            modules = self.folder / "modules"
+            modules.mkdir(exist_ok=True)
+            for name in VIRTIO:
+                for module in content.glob(f"lib/modules/*/kernel/drivers/virtio/{name}.ko*"):
+                    shutil.copy(module, modules)
+            (self.folder / "boot").mkdir(exist_ok=True)
+            (content / "boot" / self.image.name).rename(self.image)
+
+    def build(self, sources: Path) -> None:
+        """Builds the module in a folder.
+
+        Raises NotThere with the last words of the compiler.
+        """
+        # Without descriptions of types, which need one more program and which nothing here reads.
+        options = [f"ARCH={ARCH[self.architecture]}", "CONFIG_DEBUG_INFO_BTF_MODULES="]
+        if self.architecture != machine():
+            options.append(f"CROSS_COMPILE={CROSS[self.architecture]}")
+        run(["make", "-C", self.headers, f"M={sources}", *options, "modules"])
+
+
+def guest_kernel(architecture: str, newest: bool = False) -> Kernel:
+    """The kernel that Debian's metapackage names, or the newest one in the lists, with its headers."""
+    cache = cache_folder()
+    with locked(cache):
+        archive = Archive(cache, architecture)
+        if newest:
+            package = archive.newest_headers()
+        else:
+            package = archive.depends(f"linux-headers-{architecture}", "linux-headers-")[0]
+        kernel = Kernel(package, architecture, cache)
+        kernel.fetch_headers(archive)
+    return kernel

@@ -1,0 +1,189 @@
+"""Guests for the tests of the module: Debian's kernel, the lab as the only program, and the wire.
+
+A guest's first serial port is the kernel's console, kept in a file; its second one takes commands of the lab
+(`lab/`). What is started here ends with the test, however that ends.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+BOOT_S_MAX = 60
+# A stock kernel under KVM is there in a second; where KVM is that of a nested host it may never be.
+KVM_BOOT_S_MAX = 10
+ANSWER_S_MAX = 20
+MEMORY = "160M"
+PR_SET_PDEATHSIG = 1
+
+LIBC = ctypes.CDLL(None)
+
+
+class LabError(Exception):
+    """The lab answers that a system call failed."""
+
+    def __init__(self, command: str, number: int) -> None:
+        super().__init__(f"{command}: {os.strerror(number)}")
+        self.number = number
+
+
+def die_with_parent() -> None:
+    """Between fork and exec: the program does not outlive the thread that starts it."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def start(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """Starts a program whose output goes to a file."""
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            preexec_fn=die_with_parent,
+        )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a program, whatever it does."""
+    process.kill()
+    process.wait()
+
+
+def wait_for(what: str, holds: Callable[[], bool], seconds: float) -> None:
+    """Waits until something holds.
+
+    Raises TimeoutError after that many seconds.
+    """
+    limit = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > limit:
+            raise TimeoutError(what)
+        time.sleep(0.01)
+
+
+def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
+    """An archive as the kernel unpacks it: cpio, "newc". Each file has a path, a mode and its content."""
+    octets = bytearray()
+    for number, (path, mode, content) in enumerate([*files, ("TRAILER!!!", 0, b"")], 1):
+        name = path.encode() + b"\0"
+        fields = [number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name), 0]
+        octets += b"070701" + b"".join(b"%08X" % field for field in fields) + name
+        octets += bytes(-len(octets) % 4) + content
+        octets += bytes(-len(octets) % 4)
+    return bytes(octets)
+
+
+def first_files(lab: Path, modules: list[Path]) -> bytes:
+    """The first and only file system of a guest."""
+    folders = [(name, 0o040755, b"") for name in ("proc", "sys", "dev")]
+    files = [(path.name, 0o100644, path.read_bytes()) for path in modules]
+    return archive([*folders, ("init", 0o100755, lab.read_bytes()), *files])
+
+
+class Wire:
+    """The wire between guests, with a socket for each."""
+
+    def __init__(self, program: Path, folder: Path, guests: int, pull: str = "down") -> None:
+        self.sockets = [folder / f"wire{guest}" for guest in range(guests)]
+        command = [str(program), "--pull", pull, *map(str, self.sockets)]
+        self.process = start(command, folder / "wire.log")
+        wait_for("the wire", lambda: all(path.exists() for path in self.sockets), ANSWER_S_MAX)
+
+    def close(self) -> None:
+        """Ends the wire."""
+        end(self.process)
+
+
+class Guest:
+    """A guest that has booted and waits for commands."""
+
+    def __init__(
+        self, name: str, folder: Path, kernel: Path, files: Path, kvm: bool, wire: Path | None = None,
+    ) -> None:
+        self.name = name
+        self.console = folder / f"{name}.console"
+        control = folder / f"{name}.control"
+        command = [
+            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-machine", f"q35,accel={'kvm' if kvm else 'tcg'},memory-backend=memory",
+            "-cpu", "host" if kvm else "max", "-m", MEMORY,
+            "-object", f"memory-backend-memfd,id=memory,size={MEMORY},share=on",
+            "-serial", f"file:{self.console}",
+            "-chardev", f"socket,id=control,path={control},server=on,wait=off",
+            "-serial", "chardev:control",
+            "-kernel", str(kernel), "-initrd", str(files),
+            "-append", "console=ttyS0 panic=-1 rdinit=/init",
+        ]
+        if wire:
+            command += [
+                "-chardev", f"socket,id=wire,path={wire}", "-device", "vhost-user-gpio-pci,chardev=wire",
+            ]
+        self.log = folder / f"{name}.log"
+        self.process = start(command, self.log)
+        self.port: socket.socket | None = None
+        self.words = b""
+        try:
+            wait_for(f"{name}: QEMU", control.exists, ANSWER_S_MAX)
+            self.port = socket.socket(socket.AF_UNIX)
+            self.port.connect(str(control))
+            self.boot(KVM_BOOT_S_MAX if kvm else BOOT_S_MAX)
+        except OSError as error:
+            self.close()
+            raise RuntimeError(f"{name} does not boot: {error}; {self.last_words()}") from error
+
+    def boot(self, seconds: float) -> None:
+        """Waits for the lab's first words; what the firmware says before is none of its."""
+        assert self.port
+        limit = time.monotonic() + seconds
+        while not self.words.endswith(b"ok ready\n"):
+            self.port.settimeout(max(limit - time.monotonic(), 0.001))
+            self.receive()
+        self.words = b""
+
+    def last_words(self) -> str:
+        """The end of what the kernel and QEMU said."""
+        said = [path.read_text(errors="replace") for path in (self.log, self.console) if path.exists()]
+        return "".join(said)[-600:]
+
+    def receive(self) -> None:
+        assert self.port
+        octets = self.port.recv(4096)
+        if not octets:
+            raise ConnectionError("QEMU has ended")
+        self.words += octets
+
+    def ask(self, command: str) -> None:
+        """Sends a command; its answer comes later."""
+        assert self.port
+        self.port.sendall(command.encode() + b"\n")
+
+    def answer(self, command: str, seconds: float = ANSWER_S_MAX) -> list[str]:
+        """The words of the next answer.
+
+        Raises LabError if a system call failed, RuntimeError if no answer comes.
+        """
+        assert self.port
+        self.port.settimeout(seconds)
+        try:
+            while b"\n" not in self.words:
+                self.receive()
+        except OSError as error:
+            raise RuntimeError(f"{self.name}, {command}: {error}; {self.last_words()}") from error
+        line, _, self.words = self.words.partition(b"\n")
+        words = line.decode().split()
+        if words[0] != "ok":
+            raise LabError(command, int(words[1]))
+        return words[1:]
+
+    def do(self, command: str) -> list[str]:
+        """Carries out a command: the words of its answer."""
+        self.ask(command)
+        return self.answer(command)
+
+    def close(self) -> None:
+        """Ends the guest."""
+        if self.port:
+            self.port.close()
+        end(self.process)
