@@ -15,10 +15,11 @@ from pathlib import Path
 
 BOOT_S_MAX = 60
 # A stock kernel under KVM is there in a second; where KVM is that of a nested host it may never be.
-KVM_BOOT_S_MAX = 10
+KVM_BOOT_S_MAX = 6
 ANSWER_S_MAX = 20
 MEMORY = "160M"
 PR_SET_PDEATHSIG = 1
+READY = b"ok ready\n"
 
 LIBC = ctypes.CDLL(None)
 
@@ -97,7 +98,7 @@ class Wire:
 
 
 class Guest:
-    """A guest that has booted and waits for commands."""
+    """A guest; once it has booted (`boot`), it waits for commands."""
 
     def __init__(
         self, name: str, folder: Path, kernel: Path, files: Path, kvm: bool, wire: Path | None = None,
@@ -105,6 +106,7 @@ class Guest:
         self.name = name
         self.console = folder / f"{name}.console"
         control = folder / f"{name}.control"
+        control.unlink(missing_ok=True)
         command = [
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-machine", f"q35,accel={'kvm' if kvm else 'tcg'},memory-backend=memory",
@@ -124,22 +126,25 @@ class Guest:
         self.process = start(command, self.log)
         self.port: socket.socket | None = None
         self.words = b""
+        self.seconds = KVM_BOOT_S_MAX if kvm else BOOT_S_MAX
+        self.control = control
+
+    def boot(self) -> None:
+        """Waits for the lab's first words; what the firmware says before is none of its.
+
+        Raises RuntimeError with the last words of the guest if none come in time; it is ended then.
+        """
+        limit = time.monotonic() + self.seconds
         try:
-            wait_for(f"{name}: QEMU", control.exists, ANSWER_S_MAX)
+            wait_for("QEMU", self.control.exists, ANSWER_S_MAX)
             self.port = socket.socket(socket.AF_UNIX)
-            self.port.connect(str(control))
-            self.boot(KVM_BOOT_S_MAX if kvm else BOOT_S_MAX)
+            self.port.connect(str(self.control))
+            while not self.words.endswith(READY):
+                self.port.settimeout(max(limit - time.monotonic(), 0.001))
+                self.receive()
         except OSError as error:
             self.close()
-            raise RuntimeError(f"{name} does not boot: {error}; {self.last_words()}") from error
-
-    def boot(self, seconds: float) -> None:
-        """Waits for the lab's first words; what the firmware says before is none of its."""
-        assert self.port
-        limit = time.monotonic() + seconds
-        while not self.words.endswith(b"ok ready\n"):
-            self.port.settimeout(max(limit - time.monotonic(), 0.001))
-            self.receive()
+            raise RuntimeError(f"{self.name} does not boot: {error}; {self.last_words()}") from error
         self.words = b""
 
     def last_words(self) -> str:
