@@ -126,21 +126,25 @@ class Guest:
         self.process = start(command, self.log)
         self.port: socket.socket | None = None
         self.words = b""
-        self.seconds = KVM_BOOT_S_MAX if kvm else BOOT_S_MAX
-        self.control = control
+        self.boot_ends = time.monotonic() + (KVM_BOOT_S_MAX if kvm else BOOT_S_MAX)
+        try:
+            # Before the guest has something to say: QEMU drops what nobody hears.
+            wait_for("QEMU", control.exists, ANSWER_S_MAX)
+            self.port = socket.socket(socket.AF_UNIX)
+            self.port.connect(str(control))
+        except OSError as error:
+            self.close()
+            raise RuntimeError(f"{name} does not start: {error}; {self.last_words()}") from error
 
     def boot(self) -> None:
         """Waits for the lab's first words; what the firmware says before is none of its.
 
         Raises RuntimeError with the last words of the guest if none come in time; it is ended then.
         """
-        limit = time.monotonic() + self.seconds
+        assert self.port
         try:
-            wait_for("QEMU", self.control.exists, ANSWER_S_MAX)
-            self.port = socket.socket(socket.AF_UNIX)
-            self.port.connect(str(self.control))
             while not self.words.endswith(READY):
-                self.port.settimeout(max(limit - time.monotonic(), 0.001))
+                self.port.settimeout(max(self.boot_ends - time.monotonic(), 0.001))
                 self.receive()
         except OSError as error:
             self.close()

@@ -128,9 +128,7 @@ class Module(Bench):
     def test_whatever_is_asked_the_kernel_stays(self) -> None:
         guest = self.guests[0]
         self.domain(guest)
-        accepted = int(guest.do("hostile 0 1 400")[0])
-        self.assertGreater(accepted, 0)
-        self.assertFalse(self.stands(guest) and accepted == 0)
+        self.assertGreater(int(guest.do("hostile 0 1 400")[0]), 0)
 
     def test_a_hold_in_one_guest_stops_the_clocks_of_both(self) -> None:
         for guest in self.guests:
