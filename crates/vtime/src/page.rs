@@ -449,6 +449,9 @@ impl ClockPage {
 }
 
 #[cfg(test)]
+mod kernel_tests;
+
+#[cfg(test)]
 pub(crate) mod tests {
     extern crate std;
     use super::*;
