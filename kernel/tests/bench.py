@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,8 @@ SEED = 7
 class Bench(unittest.TestCase):
     """Two guests that have booted; the module is loaded in both."""
 
-    PULL = "down"
+    # Of the wire, and of the lines that are attached to it.
+    PULL, FLAGS = "down", 0
     guests: list[Guest]
     how: str
     module: Path
@@ -44,13 +46,14 @@ class Bench(unittest.TestCase):
             with packages.locked(kernel.cache):
                 kernel.fetch_image(packages.Archive(kernel.cache, "amd64"))
             driver, cls.module = gpio_virtio.module(kernel), build.build(kernel)
+            cls.chip = cls.build_chip(kernel)
             packages.run(["qemu-system-x86_64", "--version"])
             lab, wire = cls.build_lab(), cls.build_wire()
         except packages.NotThere as error:
             print(f"not measured: {error}")
             raise unittest.SkipTest(f"not measured: {error}") from error
         virtio = [next((kernel.folder / "modules").glob(f"{name}.ko*")) for name in packages.VIRTIO]
-        modules = [*virtio, driver, cls.module]
+        modules = [*virtio, driver, cls.module, cls.chip]
         cls.files = cls.folder / "files"
         cls.files.write_bytes(first_files(lab, modules))
         cls.image = kernel.image
@@ -71,6 +74,14 @@ class Bench(unittest.TestCase):
         sources = sorted((HERE / "lab").glob("*.c"))
         packages.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", lab, *sources])
         return lab
+
+    @classmethod
+    def build_chip(cls, kernel: packages.Kernel) -> Path:
+        """The module with lines that do not sleep."""
+        place = cls.folder / "chip"
+        shutil.copytree(HERE / "chip", place)
+        kernel.build(place)
+        return place / "fastwire.ko"
 
     @classmethod
     def build_wire(cls) -> Path:
@@ -109,27 +120,27 @@ class Bench(unittest.TestCase):
         self.addCleanup(guest.do, f"close {number}")
         self.assertEqual(guest.do(f"start {number}"), ["1"])
 
-    def attach(self, guest: Guest, inputs: int = 2, debounce_us: int = 20, flags: int = 0) -> None:
+    def attach(self, guest: Guest, inputs: int = 2, debounce_us: int = 20, chip: str = "virtio0") -> None:
         """Gives domain 0 of a guest its place on the wire."""
         released = INPUT_RELEASED if inputs == 2 else "-"
-        guest.do(f"attach 0 virtio0 {OUTPUT} {INPUT} {released} {debounce_us} {flags}")
+        guest.do(f"attach 0 {chip} {OUTPUT} {INPUT} {released} {debounce_us} {self.FLAGS}")
 
-    def rounds(self, count: int) -> list[int]:
+    def rounds(self, count: int, guests: list[Guest]) -> list[int]:
         """Rounds in which one of the guests holds the bus until all stand: latencies of all edges, in
         nanoseconds.
 
         Each edge must come once, in each guest, and stop the clock.
         """
         choice, latencies = random.Random(SEED), []
-        first = [int(guest.do("cat /sys/class/qcbus/qcbus0/rounds")[0]) for guest in self.guests]
-        last = [0, 0]
+        first = [int(guest.do("cat /sys/class/qcbus/qcbus0/rounds")[0]) for guest in guests]
+        last = [0] * len(guests)
         for number in range(1, count + 1):
-            holder = choice.choice(self.guests)
+            holder = choice.choice(guests)
             holder.ask("hold 0 1")
-            for guest in self.guests:
+            for guest in guests:
                 guest.ask(f"event 0 {ROUND_MS_MAX}")
             holder.answer("hold 0 1")
-            for at, guest in enumerate(self.guests):
+            for at, guest in enumerate(guests):
                 event = guest.answer(f"round {number}")
                 self.assertEqual(event[:2], [ASSERTED, STOPPED], f"round {number} in {guest.name}: {event}")
                 self.assertEqual(event[6:], [str(first[at] + number), "0"])
@@ -137,11 +148,11 @@ class Bench(unittest.TestCase):
                 last[at] = int(event[4])
                 latencies.append(int(event[5]))
             holder.ask("hold 0 0")
-            for guest in self.guests:
+            for guest in guests:
                 guest.ask(f"event 0 {ROUND_MS_MAX}")
                 guest.ask("start 0")
             holder.answer("hold 0 0")
-            for guest in self.guests:
+            for guest in guests:
                 self.assertEqual(guest.answer(f"round {number}")[:2], [RELEASED, "0"])
                 self.assertEqual(guest.answer("start 0"), ["1"])
         return latencies

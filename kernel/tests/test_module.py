@@ -128,7 +128,7 @@ class Module(Bench):
     def test_whatever_is_asked_the_kernel_stays(self) -> None:
         guest = self.guests[0]
         self.domain(guest)
-        self.assertGreater(int(guest.do("hostile 0 1 400")[0]), 0)
+        self.assertGreater(int(guest.do("hostile 0 1 2000")[0]), 0)
 
     def test_a_hold_in_one_guest_stops_the_clocks_of_both(self) -> None:
         for guest in self.guests:
@@ -176,8 +176,24 @@ class Module(Bench):
                 for guest in self.guests:
                     self.domain(guest)
                     self.attach(guest, inputs)
-                self.show(f"module, {inputs} inputs", self.rounds(ROUNDS))
+                self.show(f"module, {inputs} inputs", self.rounds(ROUNDS, self.guests))
                 self.doCleanups()
+
+    def test_lines_that_do_not_sleep_are_taken_in_the_hard_interrupt(self) -> None:
+        guest = self.guests[0]
+        for inputs in (2, 1):
+            with self.subTest(inputs=inputs):
+                self.domain(guest)
+                # A hold is driven and seen at once: what bounces do is seen elsewhere.
+                self.attach(guest, inputs, debounce_us=0, chip="fastwire")
+                self.show(f"hard interrupt, {inputs} inputs", self.rounds(ROUNDS, [guest]))
+                self.doCleanups()
+        self.domain(guest)
+        self.attach(guest, 1, debounce_us=200_000, chip="fastwire")
+        for level in (1, 0, 1, 0):
+            guest.do(f"hold 0 {level}")
+        self.assertEqual([self.event(guest)[0], self.event(guest)[0]], [ASSERTED, RELEASED])
+        self.assertEqual(guest.do("event 0 300"), [])
 
     def test_user_space_takes_the_same_edges(self) -> None:
         for guest in self.guests:
