@@ -27,6 +27,10 @@ CROSS = {"amd64": "x86_64-linux-gnu-", "arm64": "aarch64-linux-gnu-"}
 # How the kernel calls a processor.
 ARCH = {"amd64": "x86", "arm64": "arm64"}
 # Modules that a guest needs before it has a GPIO device, in the order in which they need each other.
+# Files of a kernel's source that are used as they are: a driver that Debian does not build, and the check of style.
+SOURCES = [
+    "drivers/gpio/gpio-virtio.c", "scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch",
+]
 VIRTIO = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci"]
 
 
@@ -195,6 +199,30 @@ class Kernel:
             packed = content / "boot" / f"vmlinuz-{self.release}"
             self.image.write_bytes(unpacked(packed.read_bytes()))
 
+    def fetch_sources(self, archive: Archive) -> Path:
+        """Fetches `SOURCES`, unless they are there: the folder that they are in.
+
+        Raises NotThere if there is no package with the source of this release.
+        """
+        place = self.folder / "source"
+        match = re.match(r"\d+\.\d+", self.release)
+        if not match:
+            raise NotThere(f"{self.release} names no release of the kernel")
+        if not place.exists():
+            name = f"linux-source-{match[0]}"
+            with unfinished(self.cache) as making:
+                content, ready = making / "content", making / "ready"
+                run(["dpkg", "-x", archive.fetch(name, making), content])
+                ready.mkdir()
+                # It is large: no further than needed.
+                run([
+                    "tar", "--extract", "--xz", "--occurrence=1", "--strip-components=1",
+                    "--file", content / f"usr/src/{name}.tar.xz", "--directory", ready,
+                    *[f"{name}/{path}" for path in SOURCES],
+                ])
+                ready.rename(place)
+        return place
+
     def build(self, sources: Path) -> None:
         """Builds the module in a folder.
 
@@ -208,17 +236,15 @@ class Kernel:
 
 
 def unpacked(image: bytes) -> bytes:
-    """The kernel within an image for x86 that unpacks itself (`Documentation/arch/x86/boot.rst`: setup_sects,
-    payload_offset, payload_length).
-
-    Raises NotThere if it is not packed with xz, as Debian's are.
+    """The kernel within an image for x86 that unpacks itself, if it is packed with xz; else the image, which boots
+    as well (`Documentation/arch/x86/boot.rst`: setup_sects, payload_offset, payload_length).
     """
     (offset, length) = struct.unpack_from("<II", image, 0x248)
     start = ((image[0x1F1] or 4) + 1) * 512 + offset
     try:
         return lzma.LZMADecompressor().decompress(image[start : start + length])
     except lzma.LZMAError:
-        raise NotThere("the kernel's image is packed otherwise than with xz") from None
+        return image
 
 
 def guest_kernel(architecture: str, newest: bool = False) -> Kernel:

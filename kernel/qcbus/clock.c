@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clock page as the kernel changes it: it stops the clock, and does nothing else. qcclock.h says how
- * two may write to one page.
+ * The clock page as the kernel changes it: it stops the clock, and does nothing else. qcclock.h
+ * says how two may write to one page.
  *
- * The agent can write anything at any time. What is read here is data, never a reason to wait for long or to
- * fail.
+ * The agent can write anything at any time. What is read here is data, never a reason to wait
+ * for long or to fail.
  */
 #include <linux/atomic.h>
 #include <linux/ktime.h>
@@ -16,8 +16,8 @@
 #include "qcline.h"
 
 /*
- * The agent makes a page odd for less than a microsecond unless it loses its processor meanwhile, perhaps to
- * this very interrupt: then waiting helps nobody.
+ * The agent makes a page odd for less than a microsecond unless it loses its processor
+ * meanwhile, perhaps to this very interrupt: then waiting helps nobody.
  */
 #define TRY_NS 5000
 
@@ -51,7 +51,7 @@ static bool take(struct qcclock *clock, u32 *sequence)
 	} while (ktime_get() - begun < TRY_NS);
 
 	WRITE_ONCE(clock->stop_asked, 1);
-	/* Either the agent, which looks at it behind its even sequence, sees it, or we that sequence. */
+	/* Either the agent, which looks behind its even sequence, sees this, or we see that. */
 	smp_mb();
 	if (!try_take(clock, sequence))
 		return false;
@@ -89,8 +89,10 @@ static s64 settled(void)
  * @clock: the page
  * @stop: receives how
  *
- * Context: any, with interrupts off: readers wait while the page is odd. Takes some microseconds at most.
- * Return: false if the agent was changing the page all the time; it was asked to stop the clock then.
+ * Context: any, with interrupts off: readers wait while the page is odd. Takes some
+ * microseconds at most.
+ * Return: false if the agent was changing the page all the time; it was asked to stop the clock
+ * then.
  */
 bool qcbus_clock_stop(struct qcclock *clock, struct qcbus_stop *stop)
 {
@@ -113,6 +115,7 @@ bool qcbus_clock_stop(struct qcclock *clock, struct qcbus_stop *stop)
 	WRITE_ONCE(clock->rate_fraction, 0);
 	WRITE_ONCE(clock->shift_until, S64_MIN);
 	WRITE_ONCE(clock->stops, READ_ONCE(clock->stops) + 1);
+	/* Who sees it even sees all of the above. */
 	smp_store_release(&clock->sequence, sequence + 2);
 	stop->changed_ns = ktime_get();
 	return true;

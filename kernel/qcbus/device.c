@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/qcbus: each open file is a domain; and the descriptors for programs, which map the page of one.
+ * /dev/qcbus: each open file is a domain; and the descriptors for programs, which map the page
+ * of one.
  *
  * All entry points run in the context of a process. The files hold the module.
  */

@@ -193,7 +193,8 @@ bool qcbus_domain_take_event(struct qcbus_domain *domain, struct qcbus_event *ev
 }
 
 /**
- * qcbus_domain_hold() - asserts the bus or lets go of it; without lines the domain is a bus of its own
+ * qcbus_domain_hold() - asserts the bus or lets go of it; without lines the domain is a bus of
+ * its own
  * @domain: the domain
  * @hold: which of both
  *

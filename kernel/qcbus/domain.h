@@ -49,7 +49,7 @@ struct qcbus_domain {
 	struct page *page;
 	struct qcclock *clock;
 
-	struct mutex control;
+	struct mutex control; /* attach, detach, hold */
 	struct qcbus_lines *lines;
 	bool held;
 

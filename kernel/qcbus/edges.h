@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which edges of a wire count. The first one counts at once, since to stop a clock for nothing costs a moment of
- * the host's time and no virtual time. Those within the debounce time after it do not; the level at the
- * end of that time does, so that the last word is always the wire's.
+ * Which edges of a wire count. The first one counts at once, since to stop a clock for nothing
+ * costs a moment of the host's time and no virtual time. Those within the debounce time after
+ * it do not; the level at the end of that time does, so that the last word is always the
+ * wire's.
  *
  * Times are arguments, nothing is read here, and it compiles in any program.
  */
@@ -33,8 +34,11 @@ enum qcbus_verdict {
 	QCBUS_LOOK_AGAIN,
 };
 
-/* The wire was seen at @level at host time @now, because of an edge or at the end of a quiet time. */
-static inline enum qcbus_verdict qcbus_edges_see(struct qcbus_edges *edges, int level, __s64 now)
+/*
+ * The wire was seen at @level at host time @now, because of an edge or at the end of a quiet time.
+ */
+static inline enum qcbus_verdict
+qcbus_edges_see(struct qcbus_edges *edges, int level, __s64 now)
 {
 	if (now < edges->quiet_until)
 		return QCBUS_LOOK_AGAIN;

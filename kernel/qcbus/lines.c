@@ -2,12 +2,12 @@
 /*
  * The GPIO lines of a domain: one that drives the bus, one or two that watch it.
  *
- * An edge is taken in the hard interrupt where that can tell what the bus is: if two lines share the
- * edges, or the level can be read without sleeping. Else (one line of an expander or of a virtual machine)
- * the interrupt keeps the time, and its thread reads the level.
+ * An edge is taken in the hard interrupt where that can tell what the bus is: if two lines
+ * share the edges, or the level can be read without sleeping. Else (one line of an expander or
+ * of a virtual machine) the interrupt keeps the time, and its thread reads the level.
  *
- * Which edges count is decided in edges.h. At the end of a debounce time the level is read again: by
- * the timer, or by a work item if reading sleeps.
+ * Which edges count is decided in edges.h. At the end of a debounce time the level is read
+ * again: by the timer, or by a work item if reading sleeps.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -157,7 +157,8 @@ static bool is_known(const struct qcbus_line *line, u32 flags)
 	size_t length = strnlen(line->chip, sizeof(line->chip));
 
 	/* The greatest number of 16 bits means something else in a lookup table. */
-	return length && length < sizeof(line->chip) && line->offset < U16_MAX && !(line->flags & ~flags);
+	return length && length < sizeof(line->chip) && line->offset < U16_MAX &&
+	       !(line->flags & ~flags);
 }
 
 static int check(const struct qcbus_attach *attach)
@@ -178,7 +179,8 @@ static int check(const struct qcbus_attach *attach)
 	return 0;
 }
 
-static struct gpiod_lookup lookup(const struct qcbus_line *line, const char *name, unsigned int index)
+static struct gpiod_lookup lookup(const struct qcbus_line *line, const char *name,
+				  unsigned int index)
 {
 	unsigned long flags = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The clock page, in which virtual time is published: what the kernel module, the agent and programs
- * share. crates/vtime/src/page.rs is the same in Rust; a test there compares the two.
+ * The clock page, in which virtual time is published: what the kernel module, the agent and
+ * programs share. crates/vtime/src/page.rs is the same in Rust; a test there compares the two.
  *
  * Virtual time at a host time (CLOCK_MONOTONIC) is
  *	min(horizon, base_virtual + base_fraction / 2^64 + (min(host, limit) - base_host) * rate)
@@ -10,21 +10,27 @@
  *
  * Two may write: the agent, and the module when the bus becomes asserted.
  *
- * - Who wants to change the page makes sequence odd by compare-exchange from the even value that it read,
- *   lets QCCLOCK_SETTLE_NS pass, only then reads the host clock, changes the page, and makes sequence
- *   even by adding one (release). While it is odd, the other one waits.
- * - The module cannot wait for long. If sequence stays odd for some microseconds, it sets stop_asked to
- *   1, tries once more, and leaves. So after each change, that is once sequence is even, the agent
- *   issues a full fence and exchanges stop_asked for 0; if it was 1, the agent stops the clock itself.
- * - Each time the module stops the clock it adds one to stops. Whoever lets the clock run again first
- *   makes sequence odd and then compares stops with the value at which it decided to: if they differ, the
- *   bus has been asserted since, and the clock stays stopped.
- * - The module changes base_host, base_virtual, base_fraction, rate_whole, rate_fraction, shift_until,
- *   stops and sequence, and nothing else. It never starts the clock.
+ * - Who wants to change the page makes sequence odd by compare-exchange from the even value that
+ *   it read, lets QCCLOCK_SETTLE_NS pass, only then reads the host clock, changes the page, and
+ *   makes sequence even by adding one (release). While it is odd, the other one waits.
+ * - The module cannot wait for long. If sequence stays odd for some microseconds, it sets
+ *   stop_asked to 1, tries once more, and leaves. So after each change, that is once sequence is
+ *   even, the agent issues a full fence and exchanges stop_asked for 0; if it was 1, the agent
+ *   stops the clock itself.
+ * - Each time the module stops the clock it adds one to stops. Whoever lets the clock run again
+ *   first makes sequence odd and then compares stops with the value at which it decided to: if
+ *   they differ, the bus has been asserted since, and the clock stays stopped.
+ * - The module changes base_host, base_virtual, base_fraction, rate_whole, rate_fraction,
+ *   shift_until, stop_asked, stops and sequence, and nothing else. It never starts the clock.
  */
 #ifndef _QCCLOCK_H
 #define _QCCLOCK_H
 
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#else
+#include <assert.h>
+#endif
 #include <linux/types.h>
 
 /* "QCCLOCK\0", little-endian. */
@@ -88,12 +94,12 @@ struct qcclock {
 	__u32 stop_asked;
 	__u32 stops;
 	__u32 reserved[3];
-} __attribute__((aligned(64)));
+};
 
 #define QCCLOCK_AT(field, at) \
-	_Static_assert(__builtin_offsetof(struct qcclock, field) == (at), #field)
+	static_assert(__builtin_offsetof(struct qcclock, field) == (at), #field)
 
-_Static_assert(sizeof(struct qcclock) == QCCLOCK_SIZE, "size");
+static_assert(sizeof(struct qcclock) == QCCLOCK_SIZE, "size");
 QCCLOCK_AT(magic, 0);
 QCCLOCK_AT(version, 8);
 QCCLOCK_AT(size, 12);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The arithmetic of the clock page: where the clock stands at a host time, to the nanosecond and with
- * the fraction that is cut off, exactly as crates/vtime/src/line.rs has it. A test there gives both the
- * same numbers.
+ * The arithmetic of the clock page: where the clock stands at a host time, to the nanosecond
+ * and with the fraction that is cut off, exactly as crates/vtime/src/line.rs has it. A test
+ * there gives both the same numbers.
  *
- * It reads no clock and touches no page, so it compiles in the kernel and in any program. Products of
- * 128 bits are made of words, since processors of 32 bits know no others. Whatever the numbers are, there is a
- * result: the page is written by others.
+ * It reads no clock and touches no page, so it compiles in the kernel and in any program.
+ * Products of 128 bits are made of words, since processors of 32 bits know no others. Whatever
+ * the numbers are, there is a result: the page is written by others.
  */
 #ifndef _QCLINE_H
 #define _QCLINE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Domains in sysfs: /sys/class/qcbus/qcbus0 and so on, each as long as its agent has it open. README.md says
- * what the files mean.
+ * Domains in sysfs: /sys/class/qcbus/qcbus0 and so on, each as long as its agent has it open.
+ * README.md says what the files mean.
  */
 #include <linux/device.h>
 #include <linux/kdev_t.h>

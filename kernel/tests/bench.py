@@ -29,6 +29,14 @@ ROUND_MS_MAX = 10_000
 SEED = 7
 
 
+def build_lab(folder: Path) -> Path:
+    """The only program of a guest, which needs no loader."""
+    lab = folder / "lab"
+    sources = sorted((HERE / "lab").glob("*.c"))
+    packages.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", lab, *sources])
+    return lab
+
+
 class Bench(unittest.TestCase):
     """Two guests that have booted; the module is loaded in both."""
 
@@ -48,7 +56,7 @@ class Bench(unittest.TestCase):
             driver, cls.module = gpio_virtio.module(kernel), build.build(kernel)
             cls.chip = cls.build_chip(kernel)
             packages.run(["qemu-system-x86_64", "--version"])
-            lab, wire = cls.build_lab(), cls.build_wire()
+            lab, wire = build_lab(cls.folder), cls.build_wire()
         except packages.NotThere as error:
             print(f"not measured: {error}")
             raise unittest.SkipTest(f"not measured: {error}") from error
@@ -66,14 +74,6 @@ class Bench(unittest.TestCase):
             guest.boot()
             for module in modules:
                 guest.do(f"insmod /{module.name}")
-
-    @classmethod
-    def build_lab(cls) -> Path:
-        """The only program of a guest, which needs no loader."""
-        lab = cls.folder / "lab"
-        sources = sorted((HERE / "lab").glob("*.c"))
-        packages.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", lab, *sources])
-        return lab
 
     @classmethod
     def build_chip(cls, kernel: packages.Kernel) -> Path:

@@ -4,7 +4,6 @@ It is built from Debian's source of the same kernel and changed in one place, wh
 tells a guest that the device has interrupts, so the driver must not ask.
 """
 
-import re
 import sys
 from pathlib import Path
 
@@ -12,7 +11,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import packages
 
-SOURCES = ["*/drivers/gpio/gpio-virtio.c"]
 MAKEFILE = "obj-m := gpio-virtio.o\n"
 ASKS = "if (virtio_has_feature(vdev, VIRTIO_GPIO_F_IRQ)) {"
 
@@ -25,32 +23,20 @@ def module(kernel: packages.Kernel) -> Path:
     place = kernel.folder / "gpio-virtio"
     with packages.locked(kernel.cache):
         if not place.exists():
+            source = kernel.fetch_sources(packages.Archive(kernel.cache, packages.machine()))
             with packages.unfinished(kernel.cache) as making:
-                build(kernel, making).rename(place)
+                build(kernel, source / "drivers/gpio/gpio-virtio.c", making).rename(place)
     return place / "gpio-virtio.ko"
 
 
-def build(kernel: packages.Kernel, making: Path) -> Path:
+def build(kernel: packages.Kernel, driver: Path, making: Path) -> Path:
     """Builds it: a folder with the module."""
-    match = re.match(r"\d+\.\d+", kernel.release)
-    if not match:
-        raise packages.NotThere(f"{kernel.release} names no release of the kernel")
-    archive = packages.Archive(kernel.cache, packages.machine())
-    source = f"linux-source-{match[0]}"
-    content, folder = making / "content", making / "gpio-virtio"
-    packages.run(["dpkg", "-x", archive.fetch(source, making), content])
+    folder = making / "gpio-virtio"
     folder.mkdir()
-    packed = content / f"usr/src/{source}.tar.xz"
-    # It is large: no further than needed.
-    packages.run([
-        "tar", "--extract", "--xz", "--occurrence=1", "--wildcards", "--strip-components=3",
-        "--file", packed, "--directory", folder, *SOURCES,
-    ])
-    driver = folder / "gpio-virtio.c"
     text = driver.read_text()
     if text.count(ASKS) != 1:
-        raise packages.NotThere(f"the driver in {source} asks for interrupts in another way")
-    driver.write_text(text.replace(ASKS, "{"))
+        raise packages.NotThere("the driver of this kernel asks for interrupts in another way")
+    (folder / "gpio-virtio.c").write_text(text.replace(ASKS, "{"))
     (folder / "Makefile").write_text(MAKEFILE)
     kernel.build(folder)
     return folder

@@ -2,12 +2,13 @@
 /*
  * What /dev/qcbus and user space say to each other.
  *
- * Each open file of the device is a domain: a clock page (qcclock.h) and, once lines are attached, a
- * place on a wired-OR bus. Whoever opened it, the agent, maps the page to read and to write; programs get
- * a descriptor of their own, through which it can be read and never be written.
+ * Each open file of the device is a domain: a clock page (qcclock.h) and, once lines are
+ * attached, a place on a wired-OR bus. Whoever opened it, the agent, maps the page to read and
+ * to write; programs get a descriptor of their own, through which it can be read and never be
+ * written.
  *
- * An edge by which the bus becomes asserted stops the clock in the page. The edge by which it is
- * released starts nothing: it is reported, and the agent decides when all go on.
+ * An edge by which the bus becomes asserted stops the clock in the page. The edge by which it
+ * is released starts nothing: it is reported, and the agent decides when all go on.
  *
  * All words have a fixed width and the byte order of the machine. Reserved words are zero.
  */
@@ -24,9 +25,9 @@
 #define QCBUS_CHIP_SIZE 32
 
 /* The bus is asserted while the line is low. */
-#define QCBUS_ACTIVE_LOW (1u << 0)
+#define QCBUS_ACTIVE_LOW 0x1
 /* An output that drives the line low or not at all. */
-#define QCBUS_OPEN_DRAIN (1u << 1)
+#define QCBUS_OPEN_DRAIN 0x2
 
 /**
  * struct qcbus_line - one line of a GPIO chip
@@ -80,9 +81,9 @@ struct qcbus_info {
 #define QCBUS_EDGE_RELEASED 2
 
 /* The module has stopped the clock, at virtual_ns. */
-#define QCBUS_STOPPED (1u << 0)
+#define QCBUS_STOPPED 0x1
 /* The agent was changing the page for too long: it was asked to stop the clock (stop_asked). */
-#define QCBUS_STOP_ASKED (1u << 1)
+#define QCBUS_STOP_ASKED 0x2
 
 /**
  * struct qcbus_event - an edge, as read from the descriptor of a domain
@@ -113,13 +114,13 @@ struct qcbus_event {
 /* Which domain this is. */
 #define QCBUS_INFO _IOR(QCBUS_IOCTL, 0x70, struct qcbus_info)
 /*
- * Gives a descriptor that maps the page of this domain, and can do nothing else; it keeps the page when
- * the agent's is closed.
+ * Gives a descriptor that maps the page of this domain, and can do nothing else; it keeps the
+ * page when the agent's is closed.
  */
 #define QCBUS_PROGRAM _IO(QCBUS_IOCTL, 0x71)
 /*
- * Attaches lines. EBUSY: there are some, or the domain is held, or a line is in use. ENODEV: no such
- * chip. EINVAL: no such line, or one without interrupts, or a word that nobody knows.
+ * Attaches lines. EBUSY: there are some, or the domain is held, or a line is in use. ENODEV: no
+ * such chip. EINVAL: no such line, or one without interrupts, or a word that nobody knows.
  */
 #define QCBUS_ATTACH _IOW(QCBUS_IOCTL, 0x72, struct qcbus_attach)
 /* Releases the bus and detaches the lines. ENOENT: there are none. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A GPIO chip for the tests whose lines do not sleep, as those of a board's processor and unlike those of a guest:
- * line 0 drives a wire that lines 1 and 2 watch. Its interrupts are hard ones. The kernel's own simulated
- * chip sleeps, and Debian does not build it.
+ * A GPIO chip for the tests whose lines do not sleep, as those of a board's processor and
+ * unlike those of a guest: line 0 drives a wire that lines 1 and 2 watch. Its interrupts are
+ * hard ones. The kernel's own simulated chip sleeps, and Debian does not build it.
  */
 #include <linux/bits.h>
 #include <linux/gpio/driver.h>

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The parts of the module that decide, as a program: what they make of numbers on standard input.
+ * The parts of the module that decide, as a program: what they make of numbers on standard
+ * input.
  *
  * host layout: name, offset and size of each field of the clock page
- * host line:   for each line of base_host, base_virtual, base_fraction, rate_whole, rate_fraction, horizon, limit
+ * host line:   for each line of base_host, base_virtual, base_fraction, rate_whole,
+ * rate_fraction, horizon, limit
  *		and a host time: the virtual time there and what was cut off
- * host edges DEBOUNCE_NS: for each level and host time at which a wire was seen: "same", "changed", or until when
+ * host edges DEBOUNCE_NS: for each level and host time at which a wire was seen: "same",
+ * "changed", or until when
  *		it is too early to tell
  */
 #include <inttypes.h>

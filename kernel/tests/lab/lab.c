@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The first process of a guest: mounts what it needs, and then does as it is told over the second serial port.
+ * The first process of a guest: mounts what it needs, and then does as it is told over the
+ * second serial port.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What runs in a guest of the tests: its only program. Each command is a line of words that the host sends;
- * each answer is a line, "ok" and what was asked for, or "error" and the number of an error.
+ * What runs in a guest of the tests: its only program. Each command is a line of words that the
+ * host sends; each answer is a line, "ok" and what was asked for, or "error" and the number of
+ * an error.
  */
 #ifndef LAB_H
 #define LAB_H

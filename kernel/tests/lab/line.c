@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands that use lines through the GPIO character device (version 2), as a program in user space does what the
- * module does in the kernel: take an edge, stop a clock page.
+ * Commands that use lines through the GPIO character device (version 2), as a program in user
+ * space does what the module does in the kernel: take an edge, stop a clock page.
  */
 #include <fcntl.h>
 #include <linux/gpio.h>
@@ -61,8 +61,8 @@ static int unwatch(char *const *words)
 }
 
 /*
- * edge MILLISECONDS: the next edge, or nothing: whether the line rises, the kernel's number of it, and from its
- * interrupt until a page has been changed.
+ * edge MILLISECONDS: the next edge, or nothing: whether the line rises, the kernel's number of
+ * it, and from its interrupt until a page has been changed.
  */
 static int edge(char *const *words)
 {

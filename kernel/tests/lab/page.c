@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clock page as an agent in user space changes it, beside the module: the protocol in qcclock.h, word by word.
+ * The clock page as an agent in user space changes it, beside the module: the protocol in
+ * qcclock.h, word by word.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -80,7 +81,8 @@ int page_stop(struct qcclock *page, long long *virtual_ns)
 }
 
 /*
- * Lets the clock run, unless the module has stopped it more often than that many times: whether it runs.
+ * Lets the clock run, unless the module has stopped it more often than that many times: whether
+ * it runs.
  */
 int page_start(struct qcclock *page, unsigned int stops)
 {
