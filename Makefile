@@ -2,11 +2,11 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench container module quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p remote -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
-	-p domain -p hosts -p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p testbed
+	-p domain -p hosts -p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p wired-or -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl
@@ -43,6 +43,7 @@ test: setup-test ## check format, lints, tests and documents, in minutes
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s scenarios/feeder-fault
 	$(PYTHON) -W error -m unittest discover -s tools
+	$(PYTHON) -W error -m unittest discover -s kernel/tests
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
 	shellcheck --shell sh tools/peers/*.sh tools/peers/programs/*.sh
@@ -54,6 +55,7 @@ test-long: setup-test ## check what takes longer: stations of relays, guests, ra
 	$(PYTHON) -W error -m unittest discover -s scenarios/quorum
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
+	$(PYTHON) -W error -m unittest discover -s kernel/tests -p 'long_*.py'
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
 		--bench pause --bench jumps --bench latency --bench engine --bench owed -- --tiny
 	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
@@ -97,6 +99,9 @@ container: setup-container ## make OCI bundles of the programs on a process bus 
 
 probe: ## build qcprobe as one static program, for remote machines and guests
 	cargo rustc --locked --release --target $(MUSL) -p probe --bin qcprobe -- -C strip=symbols
+
+module: ## build the kernel module qcbus against the headers of Debian's kernel, without installing these
+	kernel/build.py
 
 quorum: ## simulate 10^8 events of relays that act as one, half for safety, half for progress
 	QUORUM_EVENTS=50000000 cargo test --locked --release -p quorum --test main sim:: -- --nocapture

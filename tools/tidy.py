@@ -84,6 +84,7 @@ CRATES = {
     "latency": [
         "os", "probe", "readiness", "remote", "report-kit", "settings", "terminal", "vtime",
     ],
+    "wired-or": ["terminal"],
     "testbed": [
         "domain", "hosts", "latency", "network", "os", "plant", "random", "readiness", "remote",
         "report-kit", "results", "runtime", "scenario", "settings", "terminal", "vtime",
