@@ -3,7 +3,7 @@
 
 The module comes to `target/module/<release of the kernel>/qcbus.ko`, relative to the project's folder.
 
-Usage: kernel/build.py [--architecture amd64|arm64] [--newest]
+Usage: kernel/build.py [--architecture amd64|arm64] [--kernel stock|rt|newest]
 Exit code 69 if something that it needs is not on this machine.
 """
 
@@ -35,11 +35,14 @@ def main() -> int:
     """Builds the module and says where it is."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--architecture", choices=packages.ARCH, default=None, help="default: this machine's")
-    parser.add_argument("--newest", action="store_true", help="against the newest kernel in the package lists")
+    parser.add_argument(
+        "--kernel", choices=packages.KINDS, default="stock",
+        help="Debian's ordinary kernel, the one with PREEMPT_RT, or the newest one in the package lists",
+    )
     options = parser.parse_args()
     try:
         architecture = options.architecture or packages.machine()
-        module = build(packages.guest_kernel(architecture, options.newest))
+        module = build(packages.guest_kernel(architecture, options.kernel))
     except packages.NotThere as error:
         print(f"build: {error}", file=sys.stderr)
         return BROKEN_SETUP

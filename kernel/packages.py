@@ -247,15 +247,20 @@ def unpacked(image: bytes) -> bytes:
         return image
 
 
-def guest_kernel(architecture: str, newest: bool = False) -> Kernel:
-    """The kernel that Debian's metapackage names, or the newest one in the lists, with its headers."""
+# Kernels: that which Debian's metapackage names, ordinary and with PREEMPT_RT, and the newest one in the lists.
+KINDS = ["stock", "rt", "newest"]
+
+
+def guest_kernel(architecture: str, kind: str = "stock") -> Kernel:
+    """A kernel of one of the `KINDS`, with its headers."""
     cache = cache_folder()
     with locked(cache):
         archive = Archive(cache, architecture)
-        if newest:
+        if kind == "newest":
             package = archive.newest_headers()
         else:
-            package = archive.depends(f"linux-headers-{architecture}", "linux-headers-")[0]
+            metapackage = f"linux-headers-{'rt-' if kind == 'rt' else ''}{architecture}"
+            package = archive.depends(metapackage, "linux-headers-")[0]
         kernel = Kernel(package, architecture, cache)
         kernel.fetch_headers(archive)
     return kernel

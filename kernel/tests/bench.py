@@ -37,6 +37,14 @@ def build_lab(folder: Path) -> Path:
     return lab
 
 
+def build_chip(folder: Path, kernel: packages.Kernel) -> Path:
+    """The module with lines that do not sleep."""
+    place = folder / "chip"
+    shutil.copytree(HERE / "chip", place)
+    kernel.build(place)
+    return place / "fastwire.ko"
+
+
 class Bench(unittest.TestCase):
     """Two guests that have booted; the module is loaded in both."""
 
@@ -54,7 +62,7 @@ class Bench(unittest.TestCase):
             with packages.locked(kernel.cache):
                 kernel.fetch_image(packages.Archive(kernel.cache, "amd64"))
             driver, cls.module = gpio_virtio.module(kernel), build.build(kernel)
-            cls.chip = cls.build_chip(kernel)
+            cls.chip = build_chip(cls.folder, kernel)
             packages.run(["qemu-system-x86_64", "--version"])
             lab, wire = build_lab(cls.folder), cls.build_wire()
         except packages.NotThere as error:
@@ -74,14 +82,6 @@ class Bench(unittest.TestCase):
             guest.boot()
             for module in modules:
                 guest.do(f"insmod /{module.name}")
-
-    @classmethod
-    def build_chip(cls, kernel: packages.Kernel) -> Path:
-        """The module with lines that do not sleep."""
-        place = cls.folder / "chip"
-        shutil.copytree(HERE / "chip", place)
-        kernel.build(place)
-        return place / "fastwire.ko"
 
     @classmethod
     def build_wire(cls) -> Path:

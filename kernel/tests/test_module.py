@@ -78,6 +78,26 @@ class Module(Bench):
         self.assertEqual(event[:2], [ASSERTED, STOP_ASKED])
         self.assertEqual(event[3:6], ["0"] * 3)
 
+    def test_two_who_change_the_page_at_the_same_time_do_not_disturb_each_other(self) -> None:
+        guest, other = self.guests
+        self.domain(guest)
+        self.attach(guest, debounce_us=0)
+        guest.ask("race 0 800")
+        # Fewer than there is room for, so that none is lost.
+        for _ in range(30):
+            other.do(f"pulse {OUTPUT} 1")
+        self.addCleanup(other.do, "undrive")
+        went_back, stops = map(int, guest.answer("race"))
+        self.assertEqual(went_back, 0)
+        events = []
+        while event := guest.do("event 0 50"):
+            events.append(event)
+        flags = [event[1] for event in events if event[0] == ASSERTED]
+        self.assertGreater(len(flags), 0)
+        self.assertEqual(flags.count(STOPPED), stops)
+        self.assertEqual(flags.count(STOPPED) + flags.count(STOP_ASKED), len(flags))
+        print(f"{len(flags)} edges while the agent changed the page: {stops} stops, else requests to stop")
+
     def test_domains_are_apart(self) -> None:
         guest = self.guests[0]
         self.domain(guest, 0)

@@ -150,6 +150,32 @@ static int odd(char *const *words)
 	return failed ? lab_failed() : lab_ok("%u %d", asks, asked);
 }
 
+/*
+ * race DOMAIN MILLISECONDS: changes the page all the time, whatever the module does: whether
+ * time went back, and how often the module has stopped the clock.
+ */
+static int race(char *const *words)
+{
+	struct qcclock *page = domain_of(words[1])->page;
+	long long end = lab_now() + atoi(words[2]) * 1000000LL;
+	long long now, last = 0, virtual_ns;
+	int back = 0, read;
+
+	while (lab_now() < end) {
+		page_stop(page, &virtual_ns);
+		back += virtual_ns < last;
+		page_start(page, page->stops);
+		/* In most of the time nobody changes the page, as with an agent. */
+		for (read = 0; read < 30; read++) {
+			now = page_now(page);
+			back += now < last || now < virtual_ns;
+			last = now;
+		}
+	}
+	domain_of(words[1])->stops = page->stops;
+	return lab_ok("%d %u", back, page->stops);
+}
+
 /* program DOMAIN: the errors of all that a program may not do, and the time that it reads at last. */
 static int program(char *const *words)
 {
@@ -248,6 +274,7 @@ const struct command agent_commands[] = {
 	{ "event", 3, event },
 	{ "now", 2, now },
 	{ "odd", 2, odd },
+	{ "race", 3, race },
 	{ "program", 2, program },
 	{ "keep", 2, keep },
 	{ "drop", 2, drop },
