@@ -234,10 +234,13 @@ int qcbus_domain_attach(struct qcbus_domain *domain, const struct qcbus_attach *
 		goto unlock;
 	}
 	lines = qcbus_lines_new(domain, attach);
-	if (IS_ERR(lines))
+	if (IS_ERR(lines)) {
 		err = PTR_ERR(lines);
-	else
+		/* The first line may have seen an edge before the second one failed. */
+		qcbus_domain_edge(domain, false, ktime_get());
+	} else {
 		domain->lines = lines;
+	}
 unlock:
 	mutex_unlock(&domain->control);
 	return err;

@@ -285,6 +285,18 @@ static int irqs_request(struct qcbus_lines *lines)
 	return 0;
 }
 
+/* Once the interrupts are freed, nothing of these lines runs after this. */
+static void quiesce(struct qcbus_lines *lines)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&lines->lock, flags);
+	lines->closing = true;
+	raw_spin_unlock_irqrestore(&lines->lock, flags);
+	hrtimer_cancel(&lines->timer);
+	cancel_work_sync(&lines->work);
+}
+
 /**
  * qcbus_lines_new() - takes lines; if the bus is asserted, that is an edge
  * @domain: what the edges go to
@@ -327,6 +339,8 @@ struct qcbus_lines *qcbus_lines_new(struct qcbus_domain *domain, const struct qc
 	return lines;
 
 no_irqs:
+	/* The first of two interrupts may have come already. */
+	quiesce(lines);
 	lines_put(lines);
 no_lines:
 	kfree(lines);
@@ -347,15 +361,9 @@ void qcbus_lines_drive(struct qcbus_lines *lines, bool asserted)
  */
 void qcbus_lines_free(struct qcbus_lines *lines)
 {
-	unsigned long flags;
-
 	qcbus_lines_drive(lines, false);
 	irqs_free(lines, lines->count);
-	raw_spin_lock_irqsave(&lines->lock, flags);
-	lines->closing = true;
-	raw_spin_unlock_irqrestore(&lines->lock, flags);
-	hrtimer_cancel(&lines->timer);
-	cancel_work_sync(&lines->work);
+	quiesce(lines);
 	lines_put(lines);
 	kfree(lines);
 }
