@@ -64,6 +64,14 @@ def wait_for(what: str, holds: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.01)
 
 
+def listens(path: Path) -> bool:
+    """Whether somebody accepts connections at a socket, which a file of this name does not say yet: proc(5),
+    `/proc/net/unix`, __SO_ACCEPTCON.
+    """
+    sockets = (line.split() for line in Path("/proc/net/unix").read_text().splitlines())
+    return any(fields[3] == "00010000" and fields[-1] == str(path) for fields in sockets)
+
+
 def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
     """An archive as the kernel unpacks it: cpio, "newc". Each file has a path, a mode and its content."""
     octets = bytearray()
@@ -90,7 +98,7 @@ class Wire:
         self.sockets = [folder / f"wire{guest}" for guest in range(guests)]
         command = [str(program), "--pull", pull, *map(str, self.sockets)]
         self.process = start(command, folder / "wire.log")
-        wait_for("the wire", lambda: all(path.exists() for path in self.sockets), ANSWER_S_MAX)
+        wait_for("the wire", lambda: all(map(listens, self.sockets)), ANSWER_S_MAX)
 
     def close(self) -> None:
         """Ends the wire."""
@@ -129,7 +137,7 @@ class Guest:
         self.boot_ends = time.monotonic() + (KVM_BOOT_S_MAX if kvm else BOOT_S_MAX)
         try:
             # Before the guest has something to say: QEMU drops what nobody hears.
-            wait_for("QEMU", control.exists, ANSWER_S_MAX)
+            wait_for("QEMU", lambda: listens(control), ANSWER_S_MAX)
             self.port = socket.socket(socket.AF_UNIX)
             self.port.connect(str(control))
         except OSError as error:
