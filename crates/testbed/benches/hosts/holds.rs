@@ -1,0 +1,83 @@
+//! How long it takes from asking for a hold at one host until all clocks stand, and from its release until all run.
+//! The caller of a hold is answered once all stand; the one of a release when its own clock runs, so all are asked then.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use runtime::agent::protocol::Call;
+
+use crate::domain::{Domain, ask_all};
+use crate::published::{FOUR, PAUSE_ONE, Published, RESUME_ONE, published};
+use crate::measured::Row;
+use crate::run::Place;
+use crate::scenario;
+
+pub(crate) const PART: &str = "hold";
+pub(crate) const HOLD: &str = "until all stand";
+pub(crate) const RESUME: &str = "until all are seen to run";
+const ANSWERED: &str = "until the release is answered";
+/// Median, µs.
+const BAR: f64 = 150.0;
+/// Shorter than what lets programs be frozen, so that it is the clocks that are measured.
+const HELD: Duration = Duration::from_micros(300);
+
+/// A setting: so many programs, spread over so many hosts.
+#[derive(Clone, Copy)]
+pub(crate) struct Crowd {
+    pub(crate) hosts: usize,
+    pub(crate) programs: usize,
+}
+
+pub(crate) fn rows(place: &Place, asleep: &Path, crowd: Crowd, rounds: usize) -> Result<Vec<Row>> {
+    let Crowd { hosts, programs } = crowd;
+    let of = |host: usize| programs / hosts + usize::from(host <= programs % hosts);
+    let commands: Vec<_> = (1..=hosts)
+        .map(|host| {
+            if of(host) > 0 { format!("{} {}", asleep.display(), of(host)) } else { String::new() }
+        })
+        .collect();
+    let text = scenario::of_nodes(&place.lab, "real", Duration::from_secs(600), &commands);
+    let mut run = place.start(hosts, &place.scenario(&text)?, &[])?;
+    let mut domains = run.domains(programs)?;
+    let mut took = [Vec::new(), Vec::new(), Vec::new()];
+    for round in 0..rounds {
+        run.goes_on()?;
+        let times = held(&mut domains, round % hosts)?;
+        took.iter_mut().zip(times).for_each(|(all, one)| all.push(one));
+        // Not always at the same place of what else goes on.
+        sleep(Duration::from_micros(2000 + 370 * (round as u64 % 7)));
+    }
+    let [hold, answered, resume] = took;
+    let row = |name: &str, samples: &[f64]| {
+        Row::of_samples(PART, name, "µs", samples).sized(hosts, programs)
+    };
+    Ok(vec![
+        row(HOLD, &hold).at_most(BAR).beside(beside(crowd, PAUSE_ONE)),
+        row(ANSWERED, &answered),
+        row(RESUME, &resume).beside(beside(crowd, RESUME_ONE)),
+    ])
+}
+
+fn beside(crowd: Crowd, on_one: &str) -> Option<Published> {
+    match crowd {
+        Crowd { hosts: 1, programs: 16 } => published(on_one),
+        Crowd { hosts: 4, programs: 8 } => published(FOUR),
+        _ => None,
+    }
+}
+
+/// µs of a hold, of the answer to its release, and until all run.
+fn held(domains: &mut [Domain], holder: usize) -> Result<[f64; 3]> {
+    let us = |begun: Instant| begun.elapsed().as_secs_f64() * 1e6;
+    let begun = Instant::now();
+    let at_ns = domains[holder].ask(Call::Hold)?.clock.virtual_ns;
+    let hold = us(begun);
+    sleep(HELD);
+    let begun = Instant::now();
+    domains[holder].ask(Call::Release)?;
+    let answered = us(begun);
+    while ask_all(domains, &Call::Status)?.iter().any(|one| one.clock.virtual_ns <= at_ns) {}
+    Ok([hold, answered, us(begun)])
+}
