@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench container module quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench bench-hosts container module quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p remote -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
@@ -20,6 +20,8 @@ SEEDS ?= 1-1000
 PACE ?= real
 # What the bench compares native programs with; empty: `qcycle exec --`.
 BENCH_PREFIX ?=
+# `--page`: `make bench-hosts` draws its page and its picture as well.
+PAGE ?=
 bench_prefix := $(if $(BENCH_PREFIX),--prefix '$(BENCH_PREFIX)')
 
 help: ## list these commands
@@ -57,7 +59,7 @@ test-long: setup-test ## check what takes longer: stations of relays, guests, ra
 	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
 	$(PYTHON) -W error -m unittest discover -s kernel/tests -p 'long_*.py'
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
-		--bench pause --bench jumps --bench latency --bench engine --bench owed -- --tiny
+		--bench pause --bench jumps --bench latency --bench engine --bench owed --bench hosts -- --tiny
 	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
 	tools/mutants.py
 	tools/aarch64.sh check
@@ -85,6 +87,9 @@ bench: setup-bench ## compare programs in virtual time with native ones; writes 
 	cargo bench --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
 		--bench pause --bench jumps --bench latency --bench engine --bench owed
 	cargo bench --locked $(CRATES) --bench clock -- $(bench_prefix)
+
+bench-hosts: setup-bench ## measure hosts that share virtual time, 20 minutes; PAGE=--page writes a page
+	cargo bench --locked -p testbed --bench hosts -- $(PAGE)
 
 conformance: setup-conformance ## run peers' own tests and programs in virtual time; LTPROOT=folder of LTP; writes a page
 	cargo build --locked --release -p testbed

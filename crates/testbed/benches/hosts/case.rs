@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use report_kit::outcome::Outcome;
 
-use crate::published::{RATIO, published};
 use crate::measured::Row;
+use crate::published::{RATIO, published};
 use crate::run::Place;
 
 pub(crate) const PART: &str = "case";

@@ -2,13 +2,13 @@
 //! they were sent, in bunches and at moments that do not repeat, and who receives them looks at its clock.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::measured::Row;
 use crate::run::{Place, printed};
-use crate::scenario::{self, DELAY_MS};
+use crate::scenario::{DELAY_MS, Scenario};
 
 pub(crate) const PART: &str = "frames";
 /// Of the guest: ten in a bunch, one in a millisecond, in the mean.
@@ -22,18 +22,16 @@ pub(crate) fn rows(place: &Place, frames: &Path, count: u64) -> Result<Vec<Row>>
     ];
     // Idle time costs nothing, and the receiver waits for a second.
     let duration = Duration::from_secs(5 + count * 5 / 4 / A_SECOND);
-    let text = scenario::of_nodes(&place.lab, "events", duration, &commands);
-    let begun = Instant::now();
-    let (run, _) = place.start(2, &place.scenario(&text)?, &[])?.finish()?;
-    let wall_s = begun.elapsed().as_secs_f64();
+    let scenario = Scenario { hosts: 2, pace: "events", duration, commands: &commands, links: "" };
+    let (run, _) = place.start_new(&scenario)?.finish()?;
     let line = printed(&run, "n1")?;
     let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     let [exact, early, late, lost, off_ns] = numbers[..] else {
         anyhow::bail!("the receiver printed {line:?}")
     };
     ensure!(exact + early + late + lost == count, "{line:?} is not {count} frames");
-    let record = run.record()?;
-    let ratio = record.wall.and_then(|wall| wall.ratio()).context("a run without time")?;
+    let wall = run.record()?.wall.context("a run without time")?;
+    let ratio = wall.ratio().context("a run without time")?;
     let row = |what: &str, unit: &str, value: u64| {
         Row::of(PART, format!("{what}, of {count}"), unit, value as f64).sized(2, 2)
     };
@@ -42,7 +40,7 @@ pub(crate) fn rows(place: &Place, frames: &Path, count: u64) -> Result<Vec<Row>>
         row("frames that came late", "", late).exactly_none(),
         row("frames that were lost", "", lost).exactly_none(),
         row("most by which one was off", "ns", off_ns).exactly_none(),
-        Row::of(PART, "frames a second of the host", "", count as f64 / wall_s).sized(2, 2),
+        Row::of(PART, "frames a second of the host", "", count as f64 / wall.total_s).sized(2, 2),
         Row::of(PART, "host seconds for a virtual one", "", ratio).sized(2, 2),
     ])
 }

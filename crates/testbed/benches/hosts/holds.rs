@@ -9,15 +9,17 @@ use anyhow::Result;
 use runtime::agent::protocol::Call;
 
 use crate::domain::{Domain, ask_all};
-use crate::published::{FOUR, PAUSE_ONE, Published, RESUME_ONE, published};
 use crate::measured::Row;
+use crate::published::{FOUR, PAUSE_ONE, Published, RESUME_ONE, published};
 use crate::run::Place;
-use crate::scenario;
+use crate::scenario::Scenario;
 
 pub(crate) const PART: &str = "hold";
 pub(crate) const HOLD: &str = "until all stand";
 pub(crate) const RESUME: &str = "until all are seen to run";
 const ANSWERED: &str = "until the release is answered";
+/// What the socket itself takes, which is in all others.
+const ASKED: &str = "until a question that changes nothing is answered (status)";
 /// Median, µs.
 const BAR: f64 = 150.0;
 /// Shorter than what lets programs be frozen, so that it is the clocks that are measured.
@@ -38,10 +40,16 @@ pub(crate) fn rows(place: &Place, asleep: &Path, crowd: Crowd, rounds: usize) ->
             if of(host) > 0 { format!("{} {}", asleep.display(), of(host)) } else { String::new() }
         })
         .collect();
-    let text = scenario::of_nodes(&place.lab, "real", Duration::from_secs(600), &commands);
-    let mut run = place.start(hosts, &place.scenario(&text)?, &[])?;
+    let scenario = Scenario {
+        hosts,
+        pace: "real",
+        duration: Duration::from_secs(600),
+        commands: &commands,
+        links: "",
+    };
+    let mut run = place.start_new(&scenario)?;
     let mut domains = run.domains(programs)?;
-    let mut took = [Vec::new(), Vec::new(), Vec::new()];
+    let mut took = [const { Vec::new() }; 4];
     for round in 0..rounds {
         run.goes_on()?;
         let times = held(&mut domains, round % hosts)?;
@@ -49,11 +57,12 @@ pub(crate) fn rows(place: &Place, asleep: &Path, crowd: Crowd, rounds: usize) ->
         // Not always at the same place of what else goes on.
         sleep(Duration::from_micros(2000 + 370 * (round as u64 % 7)));
     }
-    let [hold, answered, resume] = took;
+    let [asked, hold, answered, resume] = took;
     let row = |name: &str, samples: &[f64]| {
         Row::of_samples(PART, name, "µs", samples).sized(hosts, programs)
     };
     Ok(vec![
+        row(ASKED, &asked),
         row(HOLD, &hold).at_most(BAR).beside(beside(crowd, PAUSE_ONE)),
         row(ANSWERED, &answered),
         row(RESUME, &resume).beside(beside(crowd, RESUME_ONE)),
@@ -68,9 +77,12 @@ fn beside(crowd: Crowd, on_one: &str) -> Option<Published> {
     }
 }
 
-/// µs of a hold, of the answer to its release, and until all run.
-fn held(domains: &mut [Domain], holder: usize) -> Result<[f64; 3]> {
+/// µs of a question, of a hold, of the answer to its release, and until all run.
+fn held(domains: &mut [Domain], holder: usize) -> Result<[f64; 4]> {
     let us = |begun: Instant| begun.elapsed().as_secs_f64() * 1e6;
+    let begun = Instant::now();
+    domains[holder].ask(Call::Status)?;
+    let asked = us(begun);
     let begun = Instant::now();
     let at_ns = domains[holder].ask(Call::Hold)?.clock.virtual_ns;
     let hold = us(begun);
@@ -79,5 +91,5 @@ fn held(domains: &mut [Domain], holder: usize) -> Result<[f64; 3]> {
     domains[holder].ask(Call::Release)?;
     let answered = us(begun);
     while ask_all(domains, &Call::Status)?.iter().any(|one| one.clock.virtual_ns <= at_ns) {}
-    Ok([hold, answered, us(begun)])
+    Ok([asked, hold, answered, us(begun)])
 }

@@ -19,10 +19,10 @@ mod frames;
 #[path = "../guests/gcc.rs"]
 mod gcc;
 mod holds;
+mod measured;
 mod page;
 mod picture;
 mod published;
-mod measured;
 mod run;
 mod scenario;
 mod skew;
@@ -41,6 +41,7 @@ use holds::Crowd;
 use measured::{Results, Row};
 use run::Place;
 use stop::Stop;
+use throughput::Load;
 
 /// What is measured, and how often.
 struct Size {
@@ -52,7 +53,8 @@ struct Size {
     rounds: usize,
     skew: (usize, &'static [usize]),
     frames: u64,
-    throughput: (u64, u32),
+    load: Load,
+    load_hosts: &'static [usize],
     variants: &'static [&'static str],
     paces: &'static [&'static str],
     case_hosts: &'static [usize],
@@ -67,7 +69,8 @@ const TINY: Size = Size {
     rounds: 10,
     skew: (2, &[64]),
     frames: 3000,
-    throughput: (1, 10),
+    load: Load { seconds: 1, mbit_s: 10 },
+    load_hosts: &[2],
     variants: &["denial-of-service"],
     paces: &["skip"],
     case_hosts: &[4],
@@ -81,7 +84,8 @@ const FULL: Size = Size {
     rounds: 500,
     skew: (4, &[64, 10_000]),
     frames: 1_000_000,
-    throughput: (30, 100),
+    load: Load { seconds: 30, mbit_s: 100 },
+    load_hosts: &[1, 2],
     variants: &["normal", "denial-of-service"],
     paces: &["real", "skip", "events"],
     case_hosts: &[1, 4],
@@ -176,7 +180,7 @@ impl Bench {
         match part {
             word::PART => {
                 let row = word::row(place, word, size.words);
-                self.keep(part, "a word to another namespace", row.map(|row| vec![row]))
+                self.keep(part, "a word to another host", row.map(|row| vec![row]))
             }
             holds::PART => {
                 let all = size.hosts.iter().flat_map(|hosts| {
@@ -201,9 +205,12 @@ impl Bench {
                 self.keep(part, "frames between hosts", frames::rows(place, frames, size.frames))
             }
             throughput::PART => {
-                let (seconds, mbit_s) = size.throughput;
-                eprintln!("bench: iperf3, {seconds} s undisturbed and {seconds} s with holds");
-                self.keep(part, "iperf3 between hosts", throughput::rows(place, seconds, mbit_s))
+                for hosts in size.load_hosts {
+                    let name = format!("iperf3 over {hosts} hosts");
+                    eprintln!("bench: {name}");
+                    self.keep(part, &name, throughput::rows(place, size.load, *hosts))?;
+                }
+                Ok(())
             }
             _ => self.cases(place, size),
         }

@@ -13,6 +13,7 @@ use results::RunFolder;
 use crate::common::guests::QCYCLE;
 use crate::common::lab::Lab;
 use crate::domain::Domain;
+use crate::scenario::Scenario;
 use crate::stop::Stop;
 
 /// How long all hosts may take until programs run.
@@ -41,6 +42,11 @@ impl Place {
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("scenario.yaml"), text)?;
         Ok(folder)
+    }
+
+    pub(crate) fn start_new(&self, scenario: &Scenario<'_>) -> Result<Run<'_>> {
+        let folder = self.scenario(&scenario.yaml(&self.lab))?;
+        self.start(scenario.hosts, &folder, &[])
     }
 
     /// Starts the scenario of a folder, which names so many hosts.

@@ -8,10 +8,10 @@ use anyhow::Result;
 use runtime::agent::protocol::Call;
 
 use crate::domain::{Domain, ask_all};
-use crate::published::{ROUNDS, published};
 use crate::measured::Row;
+use crate::published::{ROUNDS, published};
 use crate::run::Place;
-use crate::scenario;
+use crate::scenario::Scenario;
 
 pub(crate) const PART: &str = "skew";
 /// So many rounds were published.
@@ -34,8 +34,14 @@ pub(crate) fn rows(
     let mut commands = vec![format!("{} 1", asleep.display()); hosts];
     commands[0] = format!("{} receive 0", frames.display());
     commands[1] = format!("{} send 10.0.0.1 {}", frames.display(), i64::MAX);
-    let text = scenario::of_nodes(&place.lab, "real", Duration::from_secs(3600), &commands);
-    let mut run = place.start(hosts, &place.scenario(&text)?, &[])?;
+    let scenario = Scenario {
+        hosts,
+        pace: "real",
+        duration: Duration::from_secs(3600),
+        commands: &commands,
+        links: "",
+    };
+    let mut run = place.start_new(&scenario)?;
     let mut domains = run.domains(hosts)?;
     let mut rows = Vec::new();
     for rounds in all {

@@ -9,59 +9,58 @@ use runtime::agent::protocol::Call;
 use serde_json::Value;
 
 use crate::common::guests::is_there;
-use crate::published::{THROUGHPUT, published};
 use crate::measured::Row;
-use crate::run::{Place, printed};
-use crate::scenario;
+use crate::published::{THROUGHPUT, published};
+use crate::run::{Place, Run, printed};
+use crate::scenario::Scenario;
 
 pub(crate) const PART: &str = "throughput";
 const HELD: Duration = Duration::from_secs(1);
 /// How far the two may be apart, %.
 const BAR: f64 = 3.0;
 
-pub(crate) fn rows(place: &Place, seconds: u64, mbit_s: u32) -> Result<Vec<Row>> {
+/// What is sent, and over what.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) seconds: u64,
+    pub(crate) mbit_s: u32,
+}
+
+/// Both nodes on one host, or one on each of two.
+pub(crate) fn rows(place: &Place, load: Load, hosts: usize) -> Result<Vec<Row>> {
     anyhow::ensure!(is_there("iperf3"), "there is no iperf3");
-    let plain = measured(place, seconds, mbit_s, false)?;
-    let paused = measured(place, seconds, mbit_s, true)?;
-    let what = format!("iperf3 for {seconds} virtual seconds over a link of {mbit_s} Mbit/s");
+    let plain = measured(place, load, hosts, false)?;
+    let paused = measured(place, load, hosts, true)?;
+    let Load { seconds, mbit_s } = load;
     let row = |how: &str, unit: &str, value: f64| {
-        Row::of(PART, format!("{what}, {how}"), unit, value).sized(2, 2)
+        let name = format!("{seconds} virtual seconds over {mbit_s} Mbit/s, {how}");
+        Row::of(PART, name, unit, value).sized(hosts, 2)
     };
-    let apart = 100.0 * (paused / plain - 1.0).abs();
+    let published = published(THROUGHPUT).filter(|_| hosts > 1);
+    let apart = row("the difference", "%", 100.0 * (paused / plain - 1.0).abs());
     Ok(vec![
-        row("undisturbed", "Mbit/s", plain).beside(published(THROUGHPUT)),
-        row("held 1 s in each 2 s", "Mbit/s", paused).beside(published(THROUGHPUT)),
-        row("the difference", "%", apart).at_most(BAR),
+        row("undisturbed", "Mbit/s", plain).beside(published.clone()),
+        row("held 1 s in each 2 s", "Mbit/s", paused).beside(published),
+        if hosts > 1 { apart.at_most(BAR) } else { apart },
     ])
 }
 
-fn measured(place: &Place, seconds: u64, mbit_s: u32, is_held: bool) -> Result<f64> {
-    let commands = [
-        "iperf3 -s".to_owned(),
-        format!("sh -c 'sleep 1; exec iperf3 -J -c 10.0.0.1 -t {seconds}'"),
-    ];
-    let also = format!(", rate: {mbit_s} Mbit/s, queue: 100");
+fn measured(place: &Place, load: Load, hosts: usize, is_held: bool) -> Result<f64> {
+    let Load { seconds, mbit_s } = load;
     let duration = Duration::from_secs(seconds + 3);
-    let text = scenario::with_links(&place.lab, "real", duration, &commands, &also);
-    let mut run = place.start(2, &place.scenario(&text)?, &[])?;
+    let scenario = Scenario {
+        hosts,
+        pace: "real",
+        duration,
+        commands: &[
+            "iperf3 -s".to_owned(),
+            format!("sh -c 'sleep 1; exec iperf3 -J -c 10.0.0.1 -t {seconds}'"),
+        ],
+        links: &format!(", rate: {mbit_s} Mbit/s, queue: 100"),
+    };
+    let mut run = place.start_new(&scenario)?;
     if is_held {
-        let mut domains = run.domains(2)?;
-        let all = i64::try_from(duration.as_nanos())?;
-        for holder in 0.. {
-            let domain = &mut domains[holder % 2];
-            let held = domain.ask(Call::Hold)?;
-            sleep(HELD);
-            domain.ask(Call::Release)?;
-            // The rest is its end.
-            if held.clock.virtual_ns + 2 * i64::try_from(HELD.as_nanos())? > all {
-                break;
-            }
-            let begun = Instant::now();
-            while begun.elapsed() < HELD {
-                run.goes_on()?;
-                sleep(Duration::from_millis(10));
-            }
-        }
+        hold_again_and_again(&mut run, duration)?;
     }
     let (folder, status) = run.finish()?;
     let text = printed(&folder, "n2")?;
@@ -69,4 +68,24 @@ fn measured(place: &Place, seconds: u64, mbit_s: u32, is_held: bool) -> Result<f
         .with_context(|| format!("it ended with {status}; iperf3 said {text}"))?;
     let bits = said.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
     Ok(bits.with_context(|| format!("iperf3 said {}", said["error"]))? / 1e6)
+}
+
+/// Until the virtual time is nearly over, at each host in turn.
+fn hold_again_and_again(run: &mut Run<'_>, duration: Duration) -> Result<()> {
+    let mut domains = run.domains(2)?;
+    let last_ns = i64::try_from((duration - 2 * HELD).as_nanos())?;
+    for holder in (0..domains.len()).cycle() {
+        let at_ns = domains[holder].ask(Call::Hold)?.clock.virtual_ns;
+        sleep(HELD);
+        domains[holder].ask(Call::Release)?;
+        if at_ns > last_ns {
+            break;
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < HELD {
+            run.goes_on()?;
+            sleep(Duration::from_millis(10));
+        }
+    }
+    Ok(())
 }
