@@ -8,9 +8,10 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::measured::Row;
 use crate::run::{Place, printed};
-use crate::scenario::{DELAY_MS, Scenario};
+use crate::scenario::Scenario;
 
 pub(crate) const PART: &str = "frames";
+const DELAY_MS: u32 = 2;
 /// Of the guest: ten in a bunch, one in a millisecond, in the mean.
 const A_SECOND: u64 = 10_000;
 
@@ -22,7 +23,14 @@ pub(crate) fn rows(place: &Place, frames: &Path, count: u64) -> Result<Vec<Row>>
     ];
     // Idle time costs nothing, and the receiver waits for a second.
     let duration = Duration::from_secs(5 + count * 5 / 4 / A_SECOND);
-    let scenario = Scenario { hosts: 2, pace: "events", duration, commands: &commands, links: "" };
+    let scenario = Scenario {
+        hosts: 2,
+        pace: "events",
+        duration,
+        commands: &commands,
+        delay_ms: DELAY_MS,
+        links: "",
+    };
     let (run, _) = place.start_new(&scenario)?.finish()?;
     let line = printed(&run, "n1")?;
     let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;

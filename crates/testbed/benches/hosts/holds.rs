@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use os::process::{processor_time_ns, threads_of};
 use runtime::agent::protocol::Call;
 
 use crate::domain::{Domain, ask_all};
@@ -18,10 +19,16 @@ pub(crate) const PART: &str = "hold";
 pub(crate) const HOLD: &str = "until all stand";
 pub(crate) const RESUME: &str = "until all are seen to run";
 const ANSWERED: &str = "until the release is answered";
+/// As all share those of one machine.
+const BUSY: &str = "processors that agents keep busy while nothing is asked";
+const IDLE: Duration = Duration::from_secs(1);
 /// What the socket itself takes, which is in all others.
 const ASKED: &str = "until a question that changes nothing is answered (status)";
 /// Median, µs.
 const BAR: f64 = 150.0;
+/// Of each link. Hosts tell each other where they are each time half of what a frame needs has passed: with a fifth of this,
+/// eight of them would keep two processors busy with nothing else.
+const DELAY_MS: u32 = 10;
 /// Shorter than what lets programs be frozen, so that it is the clocks that are measured.
 const HELD: Duration = Duration::from_micros(300);
 
@@ -45,10 +52,12 @@ pub(crate) fn rows(place: &Place, asleep: &Path, crowd: Crowd, rounds: usize) ->
         pace: "real",
         duration: Duration::from_secs(600),
         commands: &commands,
+        delay_ms: DELAY_MS,
         links: "",
     };
     let mut run = place.start_new(&scenario)?;
     let mut domains = run.domains(programs)?;
+    let busy = processors(&mut domains)?;
     let mut took = [const { Vec::new() }; 4];
     for round in 0..rounds {
         run.goes_on()?;
@@ -62,11 +71,23 @@ pub(crate) fn rows(place: &Place, asleep: &Path, crowd: Crowd, rounds: usize) ->
         Row::of_samples(PART, name, "µs", samples).sized(hosts, programs)
     };
     Ok(vec![
+        Row::of(PART, BUSY, "", busy).sized(hosts, programs),
         row(ASKED, &asked),
         row(HOLD, &hold).at_most(BAR).beside(beside(crowd, PAUSE_ONE)),
         row(ANSWERED, &answered),
         row(RESUME, &resume).beside(beside(crowd, RESUME_ONE)),
     ])
+}
+
+/// How many processors the agents use for a second.
+fn processors(domains: &mut [Domain]) -> Result<f64> {
+    let statuses = ask_all(domains, &Call::Status)?;
+    let agents: Vec<i32> = statuses.iter().map(|one| one.agent_pid.cast_signed()).collect();
+    let used_ns = |agent: &i32| processor_time_ns(*agent, &threads_of(*agent)).unwrap_or(0);
+    let all = || agents.iter().map(used_ns).sum::<u64>();
+    let (before, begun) = (all(), Instant::now());
+    sleep(IDLE);
+    Ok(all().saturating_sub(before) as f64 / begun.elapsed().as_nanos() as f64)
 }
 
 fn beside(crowd: Crowd, on_one: &str) -> Option<Published> {

@@ -14,6 +14,8 @@ pub(crate) struct Results {
     /// When it was begun, UTC.
     pub(crate) begun: String,
     pub(crate) machine: Machine,
+    /// How many threads wanted a processor in the minute before it.
+    pub(crate) load_before: f64,
     /// Whether it is a short one, which says nothing of speed.
     pub(crate) is_tiny: bool,
     pub(crate) rows: Vec<Row>,

@@ -38,7 +38,8 @@ const SECTIONS: [(&str, &str, &str); 6] = [
         "Hold and release",
         "From the request on the public socket of one host to its answer, which comes once all clocks stand. A clock that runs is \
          told to stop 80 µs ahead, so that all can stop at the same nanosecond without going back. For the release: to its answer, and \
-         until the agents of all hosts have said that their clocks are further. Programs wait; `pace: real`; each host holds in turn.",
+         until the agents of all hosts have said that their clocks are further. Programs wait; `pace: real`; each host holds in turn; a frame \
+         between two hosts needs 20 ms.",
     ),
     (
         skew::PART,
@@ -114,6 +115,8 @@ fn page(results: &Results) -> Result<String> {
         machine.kernel,
         machine.clock_source
     )?;
+    let load = results.load_before;
+    writeln!(page, "In the minute before it {load} threads wanted a processor.")?;
     Ok(page)
 }
 

@@ -52,10 +52,11 @@ pub(crate) fn draw(results: &Results) -> String {
     for (number, (title, rows, unit)) in panels.iter().enumerate() {
         panel(&mut svg, number as f64 * HEIGHT, title, rows, unit);
     }
-    let key = "Dots are medians, lines reach to the 99th percentile. Below: number of hosts, and of programs in all.";
+    let key =
+        "Squares are medians, lines reach to the 99th percentile; below, the number of hosts.";
     svg.push_str(&text("tick", LEFT, height - 10.0, "start", key).0);
-    svg.push_str(&text("limit", 640.0, height - 10.0, "start", "- - bar").0);
-    svg.push_str(&text("key", 700.0, height - 10.0, "start", "— published (Hannon et al. 2019)").0);
+    svg.push_str(&text("limit", 560.0, height - 10.0, "start", "- - bar").0);
+    svg.push_str(&text("key", 640.0, height - 10.0, "start", "— published (Hannon et al. 2019)").0);
     svg + "</svg>\n"
 }
 
@@ -75,7 +76,9 @@ fn panel(svg: &mut String, top: f64, title: &str, rows: &[&Row], unit: &str) {
         svg.push_str(&text("name", LEFT, top + 60.0, "start", "not measured").0);
         return;
     }
-    let (low, high) = (low - 0.1, high + 0.1);
+    // Room for the number below the lowest value.
+    let span = (high - low).max(0.5);
+    let (low, high) = (low - 0.15 * span, high + 0.05 * span);
     let y = |value: f64| {
         frame.bottom - (frame.bottom - frame.top) * (value.log10() - low) / (high - low)
     };

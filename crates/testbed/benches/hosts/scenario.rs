@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use crate::common::lab::Lab;
 
-/// Of each link to the switch.
-pub(crate) const DELAY_MS: u32 = 2;
-
 pub(crate) struct Scenario<'s> {
     pub(crate) hosts: usize,
     pub(crate) pace: &'s str,
     pub(crate) duration: Duration,
     /// Of the programs, which are called `n1`, `n2` and so on as their nodes; none where it is empty.
     pub(crate) commands: &'s [String],
-    /// What links have besides their delay.
+    /// Of each link to the switch.
+    pub(crate) delay_ms: u32,
+    /// What links have besides.
     pub(crate) links: &'s str,
 }
 
@@ -31,8 +30,8 @@ impl Scenario<'_> {
                 let program = format!("{{name: n{number}, run: {command:?}, on_exit: ignore}}");
                 let _ = writeln!(nodes, "    programs: [{program}]");
             }
-            let also = self.links;
-            let _ = writeln!(links, "  - {{from: n{number}, to: s, delay: {DELAY_MS} ms{also}}}");
+            let (delay_ms, also) = (self.delay_ms, self.links);
+            let _ = writeln!(links, "  - {{from: n{number}, to: s, delay: {delay_ms} ms{also}}}");
         }
         let (ms, pace) = (self.duration.as_millis(), self.pace);
         format!(

@@ -39,6 +39,7 @@ pub(crate) fn rows(
         pace: "real",
         duration: Duration::from_secs(3600),
         commands: &commands,
+        delay_ms: 2,
         links: "",
     };
     let mut run = place.start_new(&scenario)?;

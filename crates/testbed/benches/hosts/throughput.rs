@@ -56,6 +56,7 @@ fn measured(place: &Place, load: Load, hosts: usize, is_held: bool) -> Result<f6
             "iperf3 -s".to_owned(),
             format!("sh -c 'sleep 1; exec iperf3 -J -c 10.0.0.1 -t {seconds}'"),
         ],
+        delay_ms: 2,
         links: &format!(", rate: {mbit_s} Mbit/s, queue: 100"),
     };
     let mut run = place.start_new(&scenario)?;
