@@ -65,7 +65,7 @@ const SECTIONS: [(&str, &str, &str); 6] = [
         "A case over four hosts",
         "The [voltage-stability case](../../scenarios/voltage-stability/README.md), 90 s and 3 s before them: sensor and controller on a \
          host each, two switches between them on two others, so that each frame passes through all four. Beside it the same on one \
-         host. Begin and end of the run are not counted.",
+         host. Preparing the run and concluding it are not counted.",
     ),
 ];
 
