@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak type-tests conformance deny check-aarch64 test-aarch64 bench bench-hosts container module quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long test-module soak type-tests conformance deny check-aarch64 test-aarch64 bench bench-hosts container module quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p remote -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
@@ -57,12 +57,14 @@ test-long: setup-test ## check what takes longer: stations of relays, guests, ra
 	$(PYTHON) -W error -m unittest discover -s scenarios/quorum
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
-	$(PYTHON) -W error -m unittest discover -s kernel/tests -p 'long_*.py'
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
 		--bench pause --bench jumps --bench latency --bench engine --bench owed --bench hosts -- --tiny
 	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
 	tools/mutants.py
 	tools/aarch64.sh check
+
+test-module: setup-test ## drive the kernel module over 10,000 rounds, and with other kernels, in guests: minutes
+	$(PYTHON) -W error -m unittest discover -s kernel/tests -p 'long_*.py'
 
 soak: setup-test ## verdicts beside load and hostile programs, other users, other systems: up to an hour
 	cargo build --locked --release $(CRATES)

@@ -14,7 +14,7 @@ use report_kit::machine::{Versions, sha256};
 use results::output::{Channel, OutputLine};
 use results::record::*;
 use results::{RunFolder, RunRecord, exit, table};
-use scenario::model::{Disturbed, End, Measure, MeasureKind, Order, Requirement, Window};
+use scenario::model::{Disturbed, End, Measure, MeasureKind, Order, Requirement, Sync, Window};
 use vtime::VirtualSpan;
 
 pub(crate) const POINTS: [&str; 6] = [
@@ -82,6 +82,7 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         seed: 42,
         tdf: 1.0,
         pace: Pace::Skip,
+        sync: Sync::Granted,
         order: Order::default(),
         per_wakeup_ns: BTreeMap::new(),
         per_processor_time: BTreeMap::new(),

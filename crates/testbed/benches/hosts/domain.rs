@@ -39,7 +39,7 @@ impl Domain {
     }
 
     pub(crate) fn detail(&mut self) -> Result<Detail> {
-        self.say(Call::Query { program: None })?;
+        self.say(Call::Query { program: None, hosts: false })?;
         match self.next()? {
             Outcome::Detail(detail) => Ok(*detail),
             other => bail!("an agent answered {other:?}"),

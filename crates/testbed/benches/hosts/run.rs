@@ -135,7 +135,7 @@ impl Run<'_> {
         let mut entries = fs::read_dir(&self.folder)?.flatten().map(|entry| entry.path());
         let folder = entries.find(|path| path.is_dir());
         let folder = folder.with_context(|| format!("there is no run folder: {}", self.said()))?;
-        Ok(RunFolder::open(&folder)?)
+        RunFolder::open(&folder)
     }
 
     fn said(&self) -> String {
