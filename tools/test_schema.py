@@ -22,6 +22,7 @@ SCHEMA = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text())
 READER_ONLY = {
     "duplicate-keys": "no value of JSON has a key twice",
     "files": "files that are not there, or hold something else",
+    "free": "how many hosts there are, and how time passes",
     "hosts-without-delay": "which hosts the ends of a link are on",
     "links": "what links join",
     "no-hosts": "hosts that nodes name",

@@ -30,7 +30,7 @@ const SECTIONS: [(&str, &str, &str); 6] = [
     (
         word::PART,
         "What the host itself takes",
-        "A word of 64 octets over TCP between two programs in two namespaces, without virtual time. A hold needs such a \
+        "A word of 64 octets over TCP between two programs in two namespaces, without virtual time, before all else and after it. A hold needs such a \
          journey to each host, and one back from it.",
     ),
     (

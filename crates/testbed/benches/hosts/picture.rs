@@ -55,8 +55,8 @@ pub(crate) fn draw(results: &Results) -> String {
     let key =
         "Squares are medians, lines reach to the 99th percentile; below, the number of hosts.";
     svg.push_str(&text("tick", LEFT, height - 10.0, "start", key).0);
-    svg.push_str(&text("limit", 560.0, height - 10.0, "start", "- - bar").0);
-    svg.push_str(&text("key", 640.0, height - 10.0, "start", "— published (Hannon et al. 2019)").0);
+    svg.push_str(&text("limit", 620.0, height - 10.0, "start", "- - bar").0);
+    svg.push_str(&text("key", 690.0, height - 10.0, "start", "— published (Hannon et al. 2019)").0);
     svg + "</svg>\n"
 }
 
@@ -141,7 +141,11 @@ fn names(
     }
     let alike = rows[column..].iter().take_while(|other| kind(other) == kind(row)).count();
     let middle = left + width * alike as f64 / 2.0;
-    svg.push_str(&text("name", middle, frame.bottom + 33.0, "middle", &kind(row)).0);
+    // A narrow column has its words below each other.
+    for (line, words) in kind(row).split(", ").enumerate() {
+        let y = frame.bottom + 30.0 + 13.0 * line as f64;
+        svg.push_str(&text("name", middle, y, "middle", words).0);
+    }
     if column > 0 {
         let _ = write!(
             svg,
