@@ -6,6 +6,7 @@
 use crate::ssh_server;
 use crate::static_probe;
 use std::io::Read as _;
+use std::sync::{Mutex, PoisonError};
 
 use latency::cell::{Cell, Outcome};
 use latency::matrix::{ContainerSpec, Engine, RemoteSpec};
@@ -17,6 +18,10 @@ use latency::profile::CoreChoice;
 use probe::attend::{Load, Order};
 use probe::{Cores, Plan};
 use remote::Target;
+
+/// Taken by tests with containers: where a kernel divides real time between groups, those of two tests would want more
+/// than there is.
+static REAL_TIME: Mutex<()> = Mutex::new(());
 
 fn plan(cores: &Cores, priority: Option<i32>) -> Plan {
     Plan {
@@ -99,6 +104,7 @@ fn this_machine() {
 #[test]
 #[ignore = "long: a static probe is built, and measures"]
 fn containers_of_each_engine() {
+    let _share = REAL_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     for engine in [Engine::Runc, Engine::Podman, Engine::Docker] {
         measures(&mut container(engine));
     }
@@ -107,6 +113,7 @@ fn containers_of_each_engine() {
 #[test]
 #[ignore = "long: a static probe is built, and measures"]
 fn neighbours_are_containers_too_and_end_with_the_last_word() {
+    let _share = REAL_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut platform = container(Engine::Runc);
     let Some(cores) = prepare(&mut platform) else { return };
     let order = Order { plan: None, loads: vec![sleep_load()], settle_ns: 0 };
