@@ -1,5 +1,6 @@
 //! An agent's side of its socket: it answers what anybody may ask of a domain.
 
+use std::cell::OnceCell;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
@@ -117,7 +118,7 @@ impl Control {
             let _ = writer.write_all(refused.line().as_bytes());
             return;
         }
-        let is_inside = peer::is_inside(stream);
+        let caller = Connected::new(stream);
         loop {
             let mut asked = String::new();
             match (&mut reader).take(REQUEST_LENGTH_MAX).read_line(&mut asked) {
@@ -126,7 +127,7 @@ impl Control {
             }
             let reply = match serde_json::from_str::<Request>(&asked) {
                 Ok(request) => {
-                    let outcome = self.answer(&request, stream, is_inside);
+                    let outcome = self.answer(&request, &caller);
                     Reply { id: request.id, outcome: outcome.unwrap_or_else(Outcome::Error) }
                 }
                 Err(error) => Reply {
@@ -140,12 +141,7 @@ impl Control {
         }
     }
 
-    fn answer(
-        &self,
-        request: &Request,
-        stream: &Arc<UnixStream>,
-        is_inside: bool,
-    ) -> Result<Outcome, String> {
+    fn answer(&self, request: &Request, caller: &Connected<'_>) -> Result<Outcome, String> {
         if request.version != VERSION {
             return Err(format!(
                 "this agent speaks version {VERSION} of the protocol, not {}; use the `qcycle` \
@@ -162,12 +158,12 @@ impl Control {
                 local.name
             ));
         }
-        let by = || Caller { host: local.host(), ..peer::who(stream, is_inside) };
+        let by = || Caller { host: local.host(), ..caller.who() };
         match &request.call {
             Call::Status => {}
-            Call::Attend => local.attend(stream)?,
+            Call::Attend => local.attend(caller.stream)?,
             Call::Detach => local.detach()?,
-            Call::Hold => match is_inside {
+            Call::Hold => match caller.is_inside {
                 true => local.freezer.without_freezing(|| local.hold(by()))?,
                 false => local.hold(by())?,
             },
@@ -196,6 +192,23 @@ impl Control {
             }
         }
         Ok(Outcome::Status(local.status()))
+    }
+}
+
+/// Who has opened a connection. It takes as long as a hold to find that out, so it is found out once.
+struct Connected<'a> {
+    stream: &'a Arc<UnixStream>,
+    is_inside: bool,
+    who: OnceCell<Caller>,
+}
+
+impl<'a> Connected<'a> {
+    fn new(stream: &'a Arc<UnixStream>) -> Self {
+        Self { stream, is_inside: peer::is_inside(stream), who: OnceCell::new() }
+    }
+
+    fn who(&self) -> Caller {
+        self.who.get_or_init(|| peer::who(self.stream, self.is_inside)).clone()
     }
 }
 
