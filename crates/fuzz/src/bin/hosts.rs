@@ -2,10 +2,11 @@
 //! host says, however wrong, ends nothing.
 #![no_main]
 
+use hosts::comparison::{Comparison, Exchange};
 use hosts::stream::Greeting;
-use hosts::words::Word;
+use hosts::words::{Clock, Word};
 use hosts::{Distances, Grants, Holds, Questions};
-use vtime::{VirtualSpan, VirtualTime};
+use vtime::{HostTime, VirtualSpan, VirtualTime};
 
 libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
     let _ = Greeting::decode(octets);
@@ -14,6 +15,7 @@ libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
     let mut holds = Holds::new(0, 3);
     let _ = holds.hold();
     let _ = holds.stopped(VirtualTime::from_ns(7));
+    let mut comparison = Comparison::default();
     let mut questions = Questions::new(3);
     let asked = [1, 2].map(|host| questions.ask(host, Vec::new()));
     assert!(asked.iter().all(Result::is_ok));
@@ -29,6 +31,13 @@ libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
             Word::Frame { arrival, .. } => _ = grants.received(from, arrival),
             Word::Report(report) => _ = grants.heard(from, report),
             Word::Holds(message) => _ = holds.heard(from, message),
+            Word::Clock(Clock::Tell { asked, heard, told, .. }) => {
+                let answered = HostTime::from_ns(9_000_000_000);
+                let _ = comparison.take(&Exchange { asked, heard, told, answered });
+            }
+            Word::Clock(Clock::Ask { asked: at } | Clock::Goes { at }) => {
+                let _ = (comparison.ours(at), comparison.rate_ppb());
+            }
             Word::Question(question) => {
                 if questions.was_asked(from, &question).is_ok() {
                     let pieces = questions.answer(from, question.number, &question.octets);
