@@ -290,6 +290,36 @@ pub(crate) mod tests {
             }
         }
 
+        /// One that is released as of another time, or put right, never goes back; if that time has passed it is where it
+        /// would be, and if not it stands until then.
+        #[test]
+        fn never_goes_back_however_it_is_put_right(
+            acts in proptest::collection::vec((1..1_000_000i64, any::<bool>(), -500_000..500_000i64), 1..100),
+        ) {
+            let mut now = ns(77);
+            let mut clock = VirtualClock::new(now, Tdf::ONE);
+            for (step, is_hold, by) in acts {
+                now = now + HostSpan::from_ns(step);
+                let before = clock.at(now);
+                if is_hold {
+                    clock.hold(now);
+                    let stopped = now;
+                    now = now + HostSpan::from_ns(step);
+                    let when = now + HostSpan::from_ns(by);
+                    prop_assert_eq!(clock.release(when), Some(true));
+                    let ran = (now - when.max(stopped)).as_ns().max(0);
+                    let gained = (clock.at(now) - before).as_ns();
+                    prop_assert!((0..=ran).contains(&gained), "{} of {}", gained, ran);
+                } else {
+                    prop_assert!(clock.shift(now, HostSpan::from_ns(by)));
+                    let gained = (clock.at(now) - before).as_ns();
+                    prop_assert!((0..=by.max(0)).contains(&gained), "{} by {}", gained, by);
+                    let later = now + HostSpan::from_ns(500_000);
+                    prop_assert!(clock.at(later) >= clock.at(now));
+                }
+            }
+        }
+
         /// However often it is held, the clock equals the published formula within 1 ns, up to
         /// ten years after its start.
         #[test]
