@@ -327,7 +327,13 @@ impl Domain {
     /// Waits for the domain to be there.
     #[track_caller]
     pub(crate) fn of(name: &str) -> Self {
-        let path = runtime().join("quartercycle").join(format!("{name}.sock"));
+        Self::below(runtime(), name)
+    }
+
+    /// The same with a runtime folder of the caller's own.
+    #[track_caller]
+    pub(crate) fn below(runtime: &Path, name: &str) -> Self {
+        let path = runtime.join("quartercycle").join(format!("{name}.sock"));
         let mut found = None;
         within(LONGEST, format!("there is no domain `{name}`"), || {
             found = UnixStream::connect(&path).ok();

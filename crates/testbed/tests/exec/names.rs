@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::common::guests::{qcycle, run, runtime, set_mode};
+use crate::common::guests::{Domain, qcycle, run, runtime, set_mode};
 
 /// The domain that has the name makes a folder, which fails if somebody else has it too.
 #[test]
@@ -48,19 +48,27 @@ fn a_name_belongs_to_one_domain_whoever_looks_meanwhile() {
         over.store(true, Ordering::Relaxed);
     });
     assert!(begun.load(Ordering::Relaxed) > 0);
-    assert_eq!(files("one-of-many"), [""; 0]);
+    assert_eq!(files(runtime(), "one-of-many"), [""; 0]);
 }
 
 /// What a killed agent leaves is removed once, and what lives stays reachable.
 #[test]
 fn what_a_killed_agent_leaves_is_removed_and_what_lives_is_not() {
     use runtime::agent::protocol::Call;
+    // A runtime folder of its own: who cleans up in the common one takes away what is looked for.
+    let place = tempfile::tempdir().unwrap();
+    let qcycle = |arguments: &[&str]| {
+        let mut command = qcycle(arguments);
+        command.env("XDG_RUNTIME_DIR", place.path());
+        command
+    };
     let start = |name: &str| {
         let child = qcycle(&["exec", "--name", name, "--", "sleep", "1000"]).spawn().unwrap();
-        let status = crate::common::guests::Domain::of(name).ask(Call::Status);
+        let status = Domain::below(place.path(), name).ask(Call::Status);
         assert_eq!(status.agent_pid, child.id());
         child
     };
+    let files = |name: &str| files(place.path(), name);
     let (mut killed, mut alive) = (start("was-killed"), start("is-alive"));
     killed.kill().unwrap();
     killed.wait().unwrap();
@@ -103,13 +111,12 @@ fn a_socket_that_is_about_to_be_listened_on_stays() {
     drop(lock);
     drop(socket);
     assert_eq!(run(&mut qcycle(&["clean"])).end, 0);
-    assert_eq!(files("about-to"), [""; 0]);
+    assert_eq!(files(runtime(), "about-to"), [""; 0]);
 }
 
 /// Files of a name in the folder of the sockets.
-fn files(name: &str) -> Vec<String> {
-    let folder: &Path = runtime();
-    let entries = std::fs::read_dir(folder.join("quartercycle")).unwrap();
+fn files(runtime: &Path, name: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(runtime.join("quartercycle")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|file| file.starts_with(name)).collect();
     names.sort();
