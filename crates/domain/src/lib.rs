@@ -6,6 +6,7 @@
 //! when the clock was stopped, resumed, dilated or granted more.
 
 mod beats;
+mod bus;
 mod freeze;
 mod guard;
 mod jump;
@@ -39,7 +40,7 @@ pub use kept::{Keeping, Kept};
 pub use late::{AgentLateness, Serving};
 use limits::Limits;
 pub use node_time::{Computed, NodeTime};
-pub use page::{Mapped, Writers};
+pub use page::{DeviceMemory, Mapped, Writers};
 pub use page::{Shared, host_now};
 pub use programs::{Change, MISSES, Memory, Program, ProgramClock};
 use runs::Runs;
@@ -118,6 +119,7 @@ struct State {
     nudges: u64,
     /// Up to when the time that the clock stood for stalls has been added up.
     stood_until: HostTime,
+    bus: bus::Stops,
 }
 
 impl State {
@@ -153,6 +155,16 @@ pub struct Reading {
 impl Domain {
     /// A new domain whose clock is at virtual zero now.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
+        Self::in_memory(start, None)
+    }
+
+    /// The same, whose clock a device may stop that has the page in its memory.
+    pub fn on_device(start: Start, memory: DeviceMemory) -> io::Result<Arc<Self>> {
+        Self::in_memory(start, Some(memory))
+    }
+
+    fn in_memory(start: Start, device: Option<DeviceMemory>) -> io::Result<Arc<Self>> {
+        let is_shared = device.is_some();
         let clock = ClockPage::new(epochs(start));
         let clock = match start.pace {
             Pace::Real => clock,
@@ -160,7 +172,10 @@ impl Domain {
             Pace::Events => clock.that_stands(),
         };
         let page = DomainPage::new(clock);
-        let page = Shared::new(c"quartercycle-clock", page, Writers::Owner)?;
+        let page = match device {
+            Some(memory) => Shared::in_device(memory, page)?,
+            None => Shared::new(c"quartercycle-clock", page, Writers::Owner)?,
+        };
         page.begin_change();
         let now = settled_host_now();
         let mut clock = VirtualClock::new(now, start.tdf);
@@ -183,6 +198,7 @@ impl Domain {
             waited_for_hosts: HostSpan::ZERO,
             nudges: 0,
             stood_until: HostTime::ZERO,
+            bus: bus::Stops::new(is_shared),
         };
         Ok(Arc::new(Self {
             page,
@@ -314,6 +330,7 @@ impl Domain {
     /// What the clock showed or will show at a host time if nothing changes, with the factor; `None` while it is
     /// held or at its horizon.
     pub fn runs_by(&self, host: HostTime) -> Option<(VirtualTime, Tdf)> {
+        self.take_up_stops();
         let state = self.state.lock();
         let clock = &state.clock;
         let is_kept = state.limits.of(clock) <= host;
@@ -398,6 +415,7 @@ impl Domain {
 
     /// The clock at this moment.
     pub fn reading(&self) -> Reading {
+        self.take_up_stops();
         let state = self.state.lock();
         let host = self.host_now();
         let now = state.clock.at(host);
@@ -451,12 +469,13 @@ impl Domain {
 
     fn change<T>(&self, decide: impl FnOnce(&mut VirtualClock, HostTime) -> (T, Changed)) -> T {
         let mut state = self.state.lock();
-        self.page.begin_change();
+        let is_stopped = self.begin_change(&mut state);
         let now = settled_host_now().min(self.page.limit());
         let before = state.clock.clone();
         let (answer, changed) = decide(&mut state.clock, now);
         self.page.history().note_change(now, Some(&before), &state.clock);
         self.end_change(&mut state, changed);
+        self.stop_if_asked(state, is_stopped);
         answer
     }
 

@@ -160,7 +160,7 @@ impl Domain {
     /// at the old one, unless the new one keeps it there too.
     pub(super) fn set_limits(&self, change: impl FnOnce(&mut Limits, &VirtualClock, HostTime)) {
         let mut state = self.state.lock();
-        self.page.begin_change();
+        let is_stopped = self.begin_change(&mut state);
         let (stood_at, now) = (self.page.limit(), settled_host_now());
         let stood_for_guard = state.limits.guard <= stood_at;
         let mut limits = state.limits;
@@ -169,6 +169,7 @@ impl Domain {
         let is_kept = limits.guard <= now || limits.of_hosts(&state.clock) <= stood_at.min(now);
         if is_kept {
             self.page.end_change(&state.clock, false, false);
+            self.stop_if_asked(state, is_stopped);
             return;
         }
         if stood_at < now {
@@ -186,6 +187,7 @@ impl Domain {
             }
         }
         self.end_change(&mut state, Changed { resumes: true, ..Changed::default() });
+        self.stop_if_asked(state, is_stopped);
     }
 }
 

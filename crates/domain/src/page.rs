@@ -38,11 +38,22 @@ unsafe impl SharedMemory for Waits {}
 // SAFETY: as above.
 unsafe impl SharedMemory for DomainPage {}
 
-/// A value in a sealed memfd, mapped for its owner.
+/// A value in a sealed memfd, or in memory of a device, mapped for its owner.
 #[derive(Debug)]
 pub struct Shared<T: SharedMemory> {
     memory: OwnedFd,
+    /// Through which others may read; `None` where `memory` can be opened again for that.
+    for_reading: Option<OwnedFd>,
     value: Mapped<T>,
+}
+
+/// Memory of a device, which the kernel changes too.
+#[derive(Debug)]
+pub struct DeviceMemory {
+    /// What can be mapped to read and to write.
+    pub device: OwnedFd,
+    /// The same memory, which cannot be written to through this.
+    pub for_reading: OwnedFd,
 }
 
 /// Who may write to shared memory.
@@ -74,14 +85,7 @@ impl<T: SharedMemory> Shared<T> {
         let () = Self::FITS;
         let memory = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, T::ROOM as u64)?;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let none = std::ptr::null_mut();
-        // SAFETY: the mapping is fresh, and nobody relies on what was at its address.
-        let at = unsafe { mmap(none, T::ROOM, access, MapFlags::SHARED, &memory, 0)? };
-        let place = NonNull::new(at.cast::<T>()).expect("mmap never returns null");
-        // SAFETY: aligned to a page, and large enough by the assertion above.
-        unsafe { place.write(value) };
-        let value = Mapped(place);
+        let value = Self::place(&memory, value)?;
         // Sealed last: the mapping that is there keeps its right to write.
         let size = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         if writers == Writers::All
@@ -89,7 +93,26 @@ impl<T: SharedMemory> Shared<T> {
         {
             fcntl_add_seals(&memory, size)?;
         }
-        Ok(Self { memory, value })
+        Ok(Self { memory, for_reading: None, value })
+    }
+
+    /// Moves a value into memory of a device, to which nobody else writes yet.
+    pub fn in_device(memory: DeviceMemory, value: T) -> io::Result<Self> {
+        let () = Self::FITS;
+        let DeviceMemory { device, for_reading } = memory;
+        let value = Self::place(&device, value)?;
+        Ok(Self { memory: device, for_reading: Some(for_reading), value })
+    }
+
+    fn place(memory: &OwnedFd, value: T) -> io::Result<Mapped<T>> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let none = std::ptr::null_mut();
+        // SAFETY: the mapping is fresh, and nobody relies on what was at its address.
+        let at = unsafe { mmap(none, T::ROOM, access, MapFlags::SHARED, memory, 0)? };
+        let place = NonNull::new(at.cast::<T>()).expect("mmap never returns null");
+        // SAFETY: aligned to a page, and large enough by the assertion of the caller.
+        unsafe { place.write(value) };
+        Ok(Mapped(place))
     }
 
     /// The descriptor of the memory, and the value in it.
@@ -100,6 +123,9 @@ impl<T: SharedMemory> Shared<T> {
 
     /// The same memory behind a descriptor that cannot be written through.
     pub fn read_only(&self) -> io::Result<OwnedFd> {
+        if let Some(for_reading) = &self.for_reading {
+            return for_reading.try_clone();
+        }
         let path = format!("/proc/self/fd/{}", self.memory.as_raw_fd());
         Ok(std::fs::File::open(path)?.into())
     }
@@ -139,7 +165,7 @@ impl<T: SharedMemory> AsFd for Shared<T> {
 
 impl<T: SharedMemory> Drop for Mapped<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `Shared::new`, which nobody else unmaps.
+        // SAFETY: the mapping made in `Shared::place`, which nobody else unmaps.
         // That it fails, nobody can do anything about.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), T::ROOM) };
     }

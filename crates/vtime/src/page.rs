@@ -15,8 +15,13 @@
 //! processors of the host answer, so that a stall of the host is no virtual time; and where a domain spans
 //! several hosts it is no later than the host time at which the clock reaches what the others have granted.
 //!
-//! The layout is a contract between the agent, the image in programs and (as a C header) a
+//! The layout is a contract between the agent, the image in programs and (as the C header `kernel/qcbus/qcclock.h`) a
 //! kernel module: fixed width, version and size in its head, checked by assertions below.
+//!
+//! The module stops the clock from the interrupt of a signal bus, so it changes the page too. Whoever makes the
+//! counter odd does so by compare-exchange, and the other one waits; the module not for long: it asks the owner to stop the
+//! clock instead ([`ClockPage::is_stop_asked`]). It counts its stops ([`ClockPage::stops`]), so that the owner, once it has made
+//! the counter odd, knows whether the clock runs as it has left it.
 
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -75,7 +80,11 @@ impl Epoch {
     }
 }
 
-/// The page. All fields are written by the owner of the domain only.
+/// How often the owner looks whether the module has done its change, which takes it less than a microsecond: some
+/// seconds' worth.
+const TRIES_MAX: u32 = 1 << 28;
+
+/// The page. All fields are written by the owner of the domain only, but for what a module of the kernel does to stop the clock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct ClockPage {
@@ -114,6 +123,10 @@ pub struct ClockPage {
     /// Whether the clock may jump, so that whoever waits has to say for what: 0, [`JUMPS`], or
     /// [`STANDS`]; constant for the life of a domain.
     jumps: AtomicU32,
+    /// 1 if the module asks the owner to stop the clock.
+    stop_asked: AtomicU32,
+    /// How often the module has stopped the clock.
+    stops: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ClockPage>() == 256);
@@ -124,6 +137,8 @@ const _: () = assert!(core::mem::offset_of!(ClockPage, resumed) == 112);
 const _: () = assert!(core::mem::offset_of!(ClockPage, shift_until) == 128);
 const _: () = assert!(core::mem::offset_of!(ClockPage, limit) == 216);
 const _: () = assert!(core::mem::offset_of!(ClockPage, jumped) == 224);
+const _: () = assert!(core::mem::offset_of!(ClockPage, stop_asked) == 236);
+const _: () = assert!(core::mem::offset_of!(ClockPage, stops) == 240);
 
 /// The short way from the host's `CLOCK_MONOTONIC` to a clock of a program, which avoids going
 /// through nanoseconds and back: it halves what virtual time adds to reading a clock.
@@ -365,11 +380,48 @@ impl ClockPage {
 
     /// Owner only: makes the sequence counter odd, so that readers wait. The caller must read
     /// the host clock only [`SETTLE_NS`] after this returns.
+    ///
+    /// # Panics
+    /// When the counter stays odd for seconds: the owner makes two changes at a time, or the module has lost its way.
     pub fn begin_change(&self) {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        assert!(sequence & 1 == 0, "one change of the clock page at a time");
-        self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        let mut tries = 0;
+        loop {
+            let sequence = self.sequence.load(Ordering::Relaxed);
+            let odd = sequence.wrapping_add(1);
+            let ordering = Ordering::SeqCst;
+            if sequence & 1 == 0
+                && self
+                    .sequence
+                    .compare_exchange(sequence, odd, ordering, Ordering::Relaxed)
+                    .is_ok()
+            {
+                break;
+            }
+            assert!(tries < TRIES_MAX, "one change of the clock page at a time");
+            tries += 1;
+            core::hint::spin_loop();
+        }
         fence(Ordering::SeqCst);
+    }
+
+    /// How often the module has stopped the clock. The owner compares it once it has begun a change.
+    pub fn stops(&self) -> u32 {
+        self.stops.load(Ordering::Relaxed)
+    }
+
+    /// Owner only, in a change: the host time at which the clock stands since the last change, and where, if the module
+    /// has made that.
+    pub fn stopped_at(&self) -> (HostTime, VirtualTime) {
+        let line = self.line();
+        (line.base_host, line.base_virtual)
+    }
+
+    /// Owner only, after each change: whether the module, which found the counter odd for too long, asks for the clock to be
+    /// stopped. It asks once.
+    pub fn is_stop_asked(&self) -> bool {
+        // Either this sees what the module has asked, or the module sees an even counter.
+        fence(Ordering::SeqCst);
+        self.stop_asked.swap(0, Ordering::SeqCst) != 0
     }
 
     /// Owner only: publishes `clock` and makes the counter even again. `resumes` and `dilates`

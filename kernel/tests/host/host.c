@@ -46,6 +46,8 @@ static void layout(void)
 	FIELD(limit);
 	FIELD(jumped);
 	FIELD(jumps);
+	FIELD(stop_asked);
+	FIELD(stops);
 	printf("MAGIC %" PRIu64 "\n", (uint64_t)QCCLOCK_MAGIC);
 	printf("VERSION %d\n", QCCLOCK_VERSION);
 	printf("SIZE %d\n", QCCLOCK_SIZE);

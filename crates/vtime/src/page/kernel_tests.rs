@@ -84,6 +84,7 @@ fn the_header_has_the_same_fields_at_the_same_places() {
         rate_fraction: AtomicU64, horizon: AtomicI64, epochs: [AtomicI64; Epoch::COUNT],
         resumed: AtomicU32, dilated: AtomicU32, tdf_millionths: AtomicU64, shift_until: AtomicI64,
         shifts: [[AtomicI64; 2]; Epoch::COUNT], limit: AtomicI64, jumped: AtomicI64, jumps: AtomicU32,
+        stop_asked: AtomicU32, stops: AtomicU32,
     };
     let mut expected: BTreeMap<String, String> = fields
         .iter()
