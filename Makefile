@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p remote -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
-	-p domain -p hosts -p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p wired-or -p testbed
+	-p domain -p hosts -p signal-bus -p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p type-tests -p wired-or -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl

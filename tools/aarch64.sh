@@ -64,7 +64,7 @@ missing() {
 
 check() {
     cargo clippy --locked --target $TARGET --release -p shim -- -D warnings
-    cargo clippy --locked --target $TARGET -p vtime -p os -p domain -p hosts -p runtime -p network -p realtime \
+    cargo clippy --locked --target $TARGET -p vtime -p os -p domain -p hosts -p signal-bus -p runtime -p network -p realtime \
         -p relay -p latency -p readiness -p testbed --all-targets -- -D warnings
 }
 

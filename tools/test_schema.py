@@ -29,6 +29,7 @@ READER_ONLY = {
     "no-captures": "measures against the captures that are kept",
     "no-plant": "points without a plant",
     "not-in-a-scenario": "tags, aliases and documents, which are gone once YAML is read",
+    "signal-bus-alone": "how many hosts there are, and which lines are the same",
     "syntax": "it is no YAML",
     "tabs": "it is no YAML",
     "unconnected": "which nodes are joined",

@@ -68,12 +68,13 @@ CRATES = {
     ],
     "domain": ["os", "random", "vtime"],
     "hosts": ["random", "vtime"],
+    "signal-bus": ["domain", "vtime"],
     "runtime": ["domain", "os", "terminal", "vtime"],
-    "network": ["domain", "hosts", "os", "random", "iec61850", "vtime"],
+    "network": ["domain", "hosts", "os", "random", "iec61850", "signal-bus", "vtime"],
     "plant": ["settings", "vtime"],
     "scenario": [
         "domain", "hosts", "network", "os", "plant", "random", "remote", "report-kit", "settings",
-        "vtime",
+        "signal-bus", "vtime",
     ],
     # Files, not running parts: of domain, runtime and network it takes what is in records.
     "results": [
@@ -87,7 +88,7 @@ CRATES = {
     "wired-or": ["terminal"],
     "testbed": [
         "domain", "hosts", "latency", "network", "os", "plant", "random", "readiness", "remote",
-        "report-kit", "results", "runtime", "scenario", "settings", "terminal", "vtime",
+        "report-kit", "results", "runtime", "scenario", "settings", "signal-bus", "terminal", "vtime",
     ],
 }
 NO_FOREIGN_CRATES = ["vtime", "shim"]
@@ -127,6 +128,7 @@ UNSAFE_MODULES = [
     "crates/plant/src/library.rs",
     "crates/readiness/src/ethtool.rs",
     "crates/runtime/src/*",
+    "crates/signal-bus/src/module.rs",
     # Descriptors that a role of the program is started with.
     "crates/testbed/src/cli.rs",
     "crates/testbed/src/nodes/*",

@@ -9,7 +9,7 @@ fn main() {
 }
 
 /// The crates that `qcycle` is made of.
-const BUILT_FROM: [&str; 20] = [
+const BUILT_FROM: [&str; 21] = [
     "domain",
     "hosts",
     "iec61850",
@@ -27,6 +27,7 @@ const BUILT_FROM: [&str; 20] = [
     "scenario",
     "settings",
     "shim",
+    "signal-bus",
     "terminal",
     "testbed",
     "vtime",

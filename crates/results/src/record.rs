@@ -85,6 +85,10 @@ pub struct HostRecord {
     /// Variables of it that programs there were given.
     pub environment: BTreeMap<String, String>,
     pub nodes: Vec<String>,
+    /// Who saw the edges of the signal bus there: `module`, the kernel module, or `lines`, the agent; absent without
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus: Option<String>,
 }
 
 /// The scenario as far as results need it.

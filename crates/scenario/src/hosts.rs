@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use remote::Target;
+use signal_bus::{Active, Drive, Through, Wiring};
 
 use super::files::Places;
 use super::model::Host;
@@ -44,8 +45,10 @@ fn read_host(name: &Placed<'_, &str>, options: Option<&Mapping<'_>>, places: &Pl
         ssh: None,
         address: None,
         directory: places.directory.clone(),
+        bus: None,
     };
     let Some(options) = options else { return host };
+    host.bus = options.mapping("bus").and_then(|bus| wiring(&bus));
     if options.has("ssh") {
         host.ssh = Target::read(options, "ssh", &places.directory);
         host.address = options.parse("address", address).map(|address| address.value);
@@ -56,6 +59,40 @@ fn read_host(name: &Placed<'_, &str>, options: Option<&Mapping<'_>>, places: &Pl
     let far = ["port", "identity", "config", "folder", "address", "directory"];
     options.refuse(&far, "this is for hosts that `ssh` reaches");
     host
+}
+
+fn wiring(bus: &Mapping<'_>) -> Option<Wiring> {
+    let keys = ["output", "input", "input_released"];
+    let lines = keys.map(|key| bus.whole(key).and_then(|line| u32::try_from(line.value).ok()));
+    for (number, key) in keys.iter().enumerate() {
+        if let Some(line) = lines[number]
+            && lines[..number].contains(&Some(line))
+        {
+            bus.wrong(
+                key,
+                format!("line {line} is named twice"),
+                "each line has one part on the bus",
+            );
+        }
+    }
+    let (chip, debounce, through) = (bus.text("chip"), bus.time("debounce"), bus.choice("through"));
+    let is = |key, word| bus.is(key, word);
+    let [output, input, input_released] = lines;
+    let (active, drive) = (is("active", "high"), is("drive", "push-pull"));
+    Some(Wiring {
+        chip: chip?.value,
+        output: output?,
+        input: input?,
+        input_released,
+        active: if active { Active::High } else { Active::Low },
+        drive: if drive { Drive::PushPull } else { Drive::OpenDrain },
+        debounce_us: u32::try_from(debounce?.as_micros()).ok()?,
+        through: match through?.value {
+            "module" => Through::Module,
+            "lines" => Through::Lines,
+            _ => Through::Either,
+        },
+    })
 }
 
 fn address(text: &str) -> Result<IpAddr, Fault> {

@@ -5,6 +5,7 @@
 use remote::target;
 use settings::names::Names;
 use settings::table::{Forms, Key, Need, Shape, Table, key};
+use settings::units::Dimension;
 
 use crate::told::Statistic;
 
@@ -15,7 +16,7 @@ use Names::{Foreign, InPaths, OfProgram, OfVariable, OnNetwork};
 use Need::{Default, Optional, Required};
 use Shape::{
     Address, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair, Point,
-    Quantity, Rate, Share, Text, Time, Whole, Words,
+    Quantity, Rate, Share, Text, Time, Whole, Within, Words,
 };
 
 pub(crate) static TOP: Shape = Of(&SCENARIO);
@@ -244,8 +245,59 @@ pub(crate) static HOST: Table = Table {
             "folder there that stands for the folder of the scenario, with the programs in it; without it the \
              same path as here",
         ),
+        key(
+            "bus",
+            Of(&BUS),
+            Optional,
+            "its place on a wired-OR bus of GPIO lines, whose edge stops its clock before a word over the network can",
+        ),
     ],
 };
+
+pub(crate) static BUS: Table = Table {
+    what: "a place on a signal bus",
+    name: "bus",
+    keys: &[
+        key("chip", Text, Required, "label of the GPIO chip, as `gpiodetect` shows it in brackets"),
+        key("output", GPIO_LINE, Required, "number of the line on the chip that asserts the bus"),
+        key("input", GPIO_LINE, Required, "number of the line that watches it"),
+        key(
+            "input_released",
+            GPIO_LINE,
+            Optional,
+            "number of one more line that watches it, for the edge by which it is released; of use to the module \
+             alone, which then need not look at the level after an edge",
+        ),
+        key(
+            "active",
+            Choice(&["low", "high"]),
+            Default("low"),
+            "level that says that the bus is asserted",
+        ),
+        key(
+            "drive",
+            Choice(&["open-drain", "push-pull"]),
+            Default("open-drain"),
+            "`open-drain` shares one wire with others and a pull-up resistor; `push-pull` is for a gate that makes the OR",
+        ),
+        key(
+            "debounce",
+            Within(Dimension::Time, 0.0, 1.0),
+            Default("20 us"),
+            "for how long after an edge no other counts; the level at its end does",
+        ),
+        key(
+            "through",
+            Choice(&["either", "module", "lines"]),
+            Default("either"),
+            "`module`: the kernel module `qcbus`; `lines`: the character device of the chip; `either`: the module if it is \
+             loaded and may be used",
+        ),
+    ],
+};
+
+/// The number of a line on a GPIO chip.
+const GPIO_LINE: Shape = Whole { min: 0, max: u32::MAX as u64 };
 
 pub(crate) static NODE: Table = Table {
     what: "a node",

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use remote::Target;
 use serde::{Deserialize, Serialize};
+use signal_bus::Wiring;
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
 use super::told::{self, Statistic};
@@ -147,6 +148,8 @@ pub struct Host {
     pub address: Option<IpAddr>,
     /// What stands for the folder of the scenario there.
     pub directory: PathBuf,
+    /// Its place on a signal bus.
+    pub bus: Option<Wiring>,
 }
 
 /// A place where programs run.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::told::Statistic;
 use crate::keys::{
-    COMPUTE, EVENTS, FLOW, HOST, LINK, MEASURES, NODE, PLANT, POINT_FILE, PORT_FLOW, PROFILE,
+    BUS, COMPUTE, EVENTS, FLOW, HOST, LINK, MEASURES, NODE, PLANT, POINT_FILE, PORT_FLOW, PROFILE,
     PROGRAM, RECORD, REQUIREMENT, SCENARIO, VARIANT,
 };
 use serde_json::Value;
@@ -109,9 +109,18 @@ hosts:
     folder: /run
     address: 10.1.0.11
     directory: /opt/feeder
+    bus:
+      chip: pinctrl-bcm2711
+      output: 17
+      input: 27
+      input_released: 22
+      active: low
+      drive: open-drain
+      debounce: 20 us
+      through: module
   desk: {}
 ",
-        tables: &[("", Shape::Of(&HOST))],
+        tables: &[("", Shape::Of(&HOST)), ("hosts.*.bus", Shape::Of(&BUS))],
     },
     Section {
         heading: "nodes",

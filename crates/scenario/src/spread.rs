@@ -27,6 +27,10 @@ pub(super) fn check(
         let what = "with several hosts all nodes run together";
         scenario.wrong("order", what, "remove it, or put all nodes on one host");
     }
+    if matches!(&hosts.hosts[..], [only] if only.bus.is_some()) {
+        let what = "a signal bus joins several hosts";
+        scenario.wrong("hosts", what, "name two or more `hosts`, or leave out `bus`");
+    }
     if sync(scenario) == Sync::Free {
         if hosts.hosts.len() < 2 {
             let what = "clocks that run by themselves need several hosts";

@@ -3,17 +3,23 @@
 //! While all are held, the clock of each has one hold of this. On its way to where all will stand it has none, and
 //! may go no further than that ([`Domain::let_run_to`]). Where clocks run by themselves, all go on as of the host time
 //! at which the first one does.
+//!
+//! On a signal bus ([`super::bus`]) who holds also asserts the bus, first: its edge has stopped clocks before a word
+//! could. Such a stop is a hold of the bus, which is over as soon as what was agreed keeps the clock.
 
+use std::fmt;
 use std::io;
+use std::marker;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 
 use domain::{Domain, Hold, Pace, host_now};
 use hosts::holds::{Do, Message, Say};
 use hosts::{Holds, Sync};
 use os::wake::Wake;
 use parking_lot::Mutex;
+use signal_bus::Drives;
 use vtime::{HostTime, VirtualSpan, VirtualTime};
 
 /// How far ahead of the clock it stops that runs: about what a word needs to another host.
@@ -24,6 +30,7 @@ const AHEAD: VirtualSpan = VirtualSpan::from_ns(80_000);
 pub struct AllHolds {
     wake: Wake,
     asked: Mutex<Asked>,
+    driver: OnceLock<Driver>,
 }
 
 #[derive(Debug, Default)]
@@ -33,14 +40,66 @@ struct Asked {
     is_over: bool,
 }
 
+/// What asserts the signal bus while this host holds by itself.
+struct Driver {
+    drives: Box<dyn Drives>,
+    /// Holds for which it does.
+    holds: Mutex<u32>,
+    /// Told that it failed.
+    tell: Box<dyn Fn(io::Error) + Send + marker::Sync>,
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Driver").field("holds", &self.holds).finish_non_exhaustive()
+    }
+}
+
+impl Driver {
+    fn asserts(&self) {
+        let mut holds = self.holds.lock();
+        *holds += 1;
+        if *holds == 1 {
+            self.drive(true);
+        }
+    }
+
+    fn lets_go(&self) {
+        let mut holds = self.holds.lock();
+        if *holds == 1 {
+            self.drive(false);
+        }
+        *holds = holds.saturating_sub(1);
+    }
+
+    fn drive(&self, asserted: bool) {
+        if let Err(error) = self.drives.drive(asserted) {
+            (self.tell)(error);
+        }
+    }
+}
+
 impl AllHolds {
     fn new() -> io::Result<Self> {
-        Ok(Self { wake: Wake::new()?, asked: Mutex::default() })
+        Ok(Self { wake: Wake::new()?, asked: Mutex::default(), driver: OnceLock::new() })
+    }
+
+    /// Has the signal bus asserted while this host holds. `tell` is told where that fails: holds go on without.
+    pub(super) fn drive(
+        &self,
+        drives: Box<dyn Drives>,
+        tell: impl Fn(io::Error) + Send + marker::Sync + 'static,
+    ) {
+        let driver = Driver { drives, holds: Mutex::default(), tell: Box::new(tell) };
+        let _ = self.driver.set(driver);
     }
 
     /// Asserts one more hold of this host. Waits until all clocks stand, and returns where; `None` if the
     /// network has ended.
     pub fn hold(&self) -> Option<VirtualTime> {
+        if let Some(driver) = self.driver.get() {
+            driver.asserts();
+        }
         self.ask(|asked, answer| asked.holds.push(answer))
     }
 
@@ -51,10 +110,32 @@ impl AllHolds {
 
     /// Releases one hold of this host. Returns whether there was one.
     pub fn release(&self) -> bool {
-        self.ask(|asked, answer| asked.releases.push(answer)).unwrap_or(false)
+        let released = self.ask(|asked, answer| asked.releases.push(answer)).unwrap_or(false);
+        if let Some(driver) = self.driver.get().filter(|_| released) {
+            driver.lets_go();
+        }
+        released
+    }
+
+    /// Asserts a hold because the signal bus is asserted, or releases it; waits for nothing. Returns whether
+    /// the network is there.
+    pub(super) fn follow_bus(&self, asserted: bool) -> bool {
+        match asserted {
+            true => self.post(|asked, answer| asked.holds.push(answer)).is_some(),
+            false => self.post(|asked, answer| asked.releases.push(answer)).is_some(),
+        }
+    }
+
+    /// Has it looked whether the clock does what was agreed.
+    pub(super) fn look(&self) {
+        self.wake.wake();
     }
 
     fn ask<T>(&self, add: impl FnOnce(&mut Asked, Sender<T>)) -> Option<T> {
+        self.post(add)?.recv().ok()
+    }
+
+    fn post<T>(&self, add: impl FnOnce(&mut Asked, Sender<T>)) -> Option<Receiver<T>> {
         let (sender, answer) = channel();
         {
             let mut asked = self.asked.lock();
@@ -64,7 +145,7 @@ impl AllHolds {
             add(&mut asked, sender);
         }
         self.wake.wake();
-        answer.recv().ok()
+        Some(answer)
     }
 
     pub(super) fn end(&self) {
@@ -185,6 +266,9 @@ impl Holding {
             let todo = self.holds.reached(at);
             self.obey(domain, todo, &mut says);
         }
+        if self.hold.is_some() || self.runs_to.is_some() {
+            domain.release_bus();
+        }
         if let Some(at) = self.holds.stand() {
             for waiting in self.waiting.drain(..) {
                 // Whoever has asked may be gone.
@@ -195,11 +279,13 @@ impl Holding {
     }
 
     /// Stops the clock: where another one will stop, or a little later so that others can stop there; or at once, where it
-    /// does not run by itself.
+    /// does not run by itself, or where the signal bus stops those of others at once.
     fn stop(&mut self, domain: &Arc<Domain>) -> Vec<Do> {
         let now = domain.now();
         let at = self.holds.furthest().unwrap_or(now + AHEAD);
-        let runs = domain.pace() == Pace::Real && domain.now_unless_held().is_some();
+        let runs = domain.pace() == Pace::Real
+            && self.all.driver.get().is_none()
+            && domain.now_unless_held().is_some();
         if runs && self.runs_to.is_none() && at > now && domain.stops_at(at) {
             self.runs_to = Some(at);
             return self.holds.stops_at(at);

@@ -8,6 +8,7 @@
 //! has sent a record that only the other host can have written it changes nothing, and a few of these at a time are borne for some seconds.
 
 mod asking;
+mod bus;
 mod connection;
 mod free;
 mod holding;
@@ -39,6 +40,7 @@ use super::plan::Plan;
 use super::stats::FreeClock;
 use asking::Asking;
 pub use asking::{Asked, OtherHosts};
+pub use bus::Following;
 use connection::{Connection, Heard, READ_OCTETS};
 use free::Free;
 use holding::Holding;

@@ -17,16 +17,16 @@ use crate::emulator::{self, Emulator};
 use crate::plan::Place;
 use crate::tap;
 
-struct Part {
-    domain: Arc<Domain>,
-    emulator: Emulator,
+pub(super) struct Part {
+    pub(super) domain: Arc<Domain>,
+    pub(super) emulator: Emulator,
     /// Of the one node of this host.
     socket: UdpSocket,
 }
 
-struct Parts {
-    parts: Vec<Part>,
-    faults: Receiver<Fault>,
+pub(super) struct Parts {
+    pub(super) parts: Vec<Part>,
+    pub(super) faults: Receiver<Fault>,
     /// What each host is asked.
     asked: Vec<Receiver<Asked>>,
     listeners: Vec<SocketAddr>,
@@ -39,7 +39,11 @@ impl Parts {
         Self::start_with(hosts, Sync::Granted, by)
     }
 
-    fn start_with(hosts: usize, sync: Sync, by: impl Fn(SocketAddr) -> SocketAddr) -> Option<Self> {
+    pub(super) fn start_with(
+        hosts: usize,
+        sync: Sync,
+        by: impl Fn(SocketAddr) -> SocketAddr,
+    ) -> Option<Self> {
         let name = |n: usize| format!("n{n}");
         let nodes: Vec<_> = (0..hosts).map(|n| node(n, &name(n))).collect();
         let delay = |n| VirtualSpan::from_ns(if n + 1 == hosts { 500_000 } else { 2_000_000 });
@@ -125,7 +129,7 @@ impl Parts {
     }
 }
 
-fn waits_for(what: &str, is_so: impl Fn() -> bool) {
+pub(super) fn waits_for(what: &str, is_so: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !is_so() {
         assert!(Instant::now() < until, "{what}");

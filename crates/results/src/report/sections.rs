@@ -396,8 +396,13 @@ fn hosts(record: &RunRecord) -> String {
         let machine = &host.machine;
         let reached =
             host.ssh.as_ref().map_or_else(|| "here".to_owned(), |ssh| format!("ssh {ssh}"));
+        let bus = match host.bus.as_deref() {
+            Some("module") => ", on a signal bus through the kernel module",
+            Some(_) => ", on a signal bus through its lines",
+            None => "",
+        };
         format!(
-            "{} ({reached}): {}; {}, {} cores, {}, {}",
+            "{} ({reached}): {}; {}, {} cores, {}, {}{bus}",
             host.name,
             host.nodes.join(", "),
             machine.cpu_model,

@@ -34,7 +34,7 @@ use crate::devices::{self, Randomness, Server};
 use domain::{Domain, Guard, NodeTime, Pace, Start};
 use hosts::Sync;
 use hosts::seal::PairSecret;
-use network::border::{AllHolds, Border, Fault, Peer};
+use network::border::{AllHolds, Border, Fault, Following, Peer};
 use network::emulator::{self, Emulator};
 use os::fds;
 use os::signals;
@@ -44,6 +44,7 @@ use runtime::agent::registry::{self, Registration};
 use runtime::intervention::Interventions;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
 use runtime::launch::{Follower, Jumper, Outlook};
+use signal_bus::{Driver, Drives, Place, Watcher, Watches, Wiring};
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_millis(500);
@@ -124,9 +125,24 @@ struct Agent {
     jumper: Option<Jumper>,
     watch: Option<Watch>,
     times: BTreeMap<String, Arc<NodeTime>>,
+    /// Its place on a signal bus, until that is followed.
+    bus: Option<(Driver, Watcher)>,
+    following: Option<Following>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
     _follower: Follower,
+}
+
+const ON_BUS: &str = "cannot take its place on the signal bus";
+
+/// A clock, which lies where the module can stop it if that sees the edges of the signal bus.
+fn clock(start: Start, wiring: Option<Wiring>) -> anyhow::Result<(Arc<Domain>, Option<Place>)> {
+    let (bus, memory) = wiring.map(Place::find).transpose().context(ON_BUS)?.unzip();
+    let domain = match memory.flatten() {
+        Some(memory) => Domain::on_device(start, memory),
+        None => Domain::new(start),
+    };
+    Ok((domain.context("cannot make a clock")?, bus))
 }
 
 /// The programs that run, and whether they were asked to stop.
@@ -174,7 +190,8 @@ impl Agent {
             is_joined: false,
             seed: setup.seed,
         };
-        let domain = Domain::new(start).context("cannot make a clock")?;
+        let wiring = setup.hosts.as_ref().and_then(|hosts| hosts.bus.clone());
+        let (domain, bus) = clock(start, wiring)?;
         if let Some(warning) = start.fix_addresses() {
             owner.warn(warning);
         }
@@ -215,7 +232,11 @@ impl Agent {
             _registration: registration,
             _follower: follower,
             setup,
+            bus: None,
+            following: None,
         };
+        let through = bus.as_ref().map(Place::through);
+        agent.bus = bus.map(Place::attach).transpose().context(ON_BUS)?;
         let (plan, pace) = (agent.setup.network.clone(), agent.setup.pace);
         let random = agent.serves_randomness();
         for node in &agent.setup.nodes {
@@ -238,7 +259,7 @@ impl Agent {
         }
         agent.start_guard()?;
         let realtime_zero_ns = agent.domain.realtime_ns(zero);
-        owner.report(&Report::Prepared { name, realtime_zero_ns, address });
+        owner.report(&Report::Prepared { name, realtime_zero_ns, address, bus: through });
         Ok(agent)
     }
 
@@ -341,6 +362,7 @@ impl Agent {
         let (holds, others) = between.context("the network has no border")?;
         let over = OverHosts { me, names, holds, others: Arc::clone(&others) };
         self.control.span_hosts(Arc::new(over));
+        self.follow_bus()?;
         other_hosts::answer(asked, &self.control, &others)?;
         let (owner, programs) = (Arc::clone(&self.owner), Arc::clone(&self.programs));
         thread::Builder::new().name("faults".into()).spawn(move || {
@@ -363,6 +385,17 @@ impl Agent {
             all.hold().context("the network ended before the run began")?;
             self.points.hold_all_hosts(all);
         }
+        Ok(())
+    }
+
+    fn follow_bus(&mut self) -> anyhow::Result<()> {
+        let all = self.network.as_ref().and_then(Emulator::all_holds);
+        let Some(((driver, watcher), all)) = self.bus.take().zip(all) else { return Ok(()) };
+        let owner = Arc::clone(&self.owner);
+        let tell = move |error| owner.warn(format!("the signal bus fails: {error}"));
+        let ends: (Box<dyn Drives>, Box<dyn Watches>) = (Box::new(driver), Box::new(watcher));
+        let following = Following::start(ends, all, Arc::clone(&self.domain), tell);
+        self.following = Some(following.context("cannot follow the signal bus")?);
         Ok(())
     }
 
@@ -513,6 +546,7 @@ impl Agent {
         }
         self.files.clear();
         self.random.clear();
+        self.following = None;
         let network = self.network.take().map(Emulator::stop);
         self.nodes.values().for_each(NodeHandle::close);
         self.nodes.clear();

@@ -22,6 +22,7 @@ use results::record::ReadAccount;
 use runtime::agent::protocol::Status;
 use runtime::intervention::Intervention;
 use scenario::model::Node;
+use signal_bus::{Through, Wiring};
 
 /// From the runner to the agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -113,6 +114,9 @@ pub struct Hosts {
     pub secrets: Vec<[u8; 32]>,
     /// For how long a host may say nothing before it is lost, in nanoseconds.
     pub silence_longest_ns: i64,
+    /// The place of this host on a signal bus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus: Option<Wiring>,
 }
 
 /// From the agent to the runner. Times are virtual, in nanoseconds since the domain began.
@@ -130,6 +134,9 @@ pub enum Report {
         /// Where it waits for hosts with higher numbers, if there are other hosts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         address: Option<SocketAddr>,
+        /// Who sees the edges of its signal bus, if it is on one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bus: Option<Through>,
     },
     /// All other hosts are there.
     Met,

@@ -15,6 +15,7 @@ use crate::nodes::orders::{FinalReport, Hosts, There};
 use report_kit::machine::Machine;
 use results::record::HostRecord;
 use scenario::model::{Host, Node, Scenario};
+use signal_bus::Through;
 
 /// How far an agent has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,6 +42,8 @@ pub(super) struct Part {
     pub(super) there: Option<There>,
     /// Where it waits for other hosts.
     pub(super) address: Option<SocketAddr>,
+    /// Who sees the edges of its signal bus.
+    pub(super) bus: Option<Through>,
     /// How far its clock had come when it last said so.
     pub(super) virtual_ns: i64,
     pub(super) last: Option<FinalReport>,
@@ -58,6 +61,7 @@ impl Part {
             is_gone: false,
             there: None,
             address: None,
+            bus: None,
             virtual_ns: 0,
             last: None,
             warnings: 0,
@@ -114,6 +118,7 @@ impl Part {
             machine: there.map_or_else(Machine::here, |there| there.machine.clone()),
             environment: there.map_or_else(kept, |there| there.environment.clone()),
             nodes: scenario.nodes_on(number).map(|node| node.name.clone()).collect(),
+            bus: self.bus.map(|bus| bus.as_str().to_owned()),
         })
     }
 
@@ -176,6 +181,7 @@ pub(super) fn of_each(scenario: &Scenario, parts: &[Part]) -> anyhow::Result<Vec
             listen: part.listens_at()?,
             secrets,
             silence_longest_ns: i64::try_from(SILENCE_LONGEST.as_nanos()).unwrap_or(i64::MAX),
+            bus: part.host.as_ref().and_then(|host| host.bus.clone()),
         }))
     });
     of_each.collect()

@@ -200,6 +200,7 @@ impl Case {
                 .map(|host| [u8::try_from(me * host + me + host).unwrap(); 32])
                 .collect(),
             silence_longest_ns: 10_000_000_000,
+            bus: None,
         };
         let here = self.nodes.iter().zip(hosts).filter(|(_, host)| **host == me);
         Setup {

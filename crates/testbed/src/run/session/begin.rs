@@ -104,8 +104,8 @@ impl Session<'_> {
                 part.there = Some(*there);
                 part.stage = Stage::There;
             }
-            Report::Prepared { name, realtime_zero_ns, address } => {
-                (part.address, part.stage) = (address, Stage::Prepared);
+            Report::Prepared { name, realtime_zero_ns, address, bus } => {
+                (part.address, part.bus, part.stage) = (address, bus, Stage::Prepared);
                 let line = part.says(&format!("the domain is `{name}`"));
                 self.log.line(None, &line);
                 // All the same, as the runner says so where there are several.
