@@ -111,6 +111,13 @@ impl Comparison {
         Some(HostTime::from_ns(about.saturating_sub(changed as i64)))
     }
 
+    /// By how much what is known may be wrong, if words take longer in one direction: half of what both ways took at best.
+    /// `None` before the first comparison.
+    pub fn within(&self) -> Option<HostSpan> {
+        let least = self.counted.iter().map(|one| one.ways).min()?;
+        Some(HostSpan::from_ns(least / 2))
+    }
+
     /// By how much faster the other clock runs, in parts per billion.
     pub fn rate_ppb(&self) -> i64 {
         self.line.map_or(0, |line| (line.rate * 1e9) as i64)

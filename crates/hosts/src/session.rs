@@ -38,6 +38,11 @@ impl Session {
         self.kept_octets <= KEPT_OCTETS_MAX
     }
 
+    /// Octets of words that the other one is not known to have received.
+    pub const fn kept_octets(&self) -> usize {
+        self.kept_octets
+    }
+
     /// There is another connection. Returns the first record to be sent over it.
     pub fn connected(&mut self) -> Vec<u8> {
         self.sent = None;

@@ -271,9 +271,18 @@ impl Round {
         let entering = hosts.take(host_now());
         let has_entered = !entering.is_empty();
         for Entering { from, direction, arrival, frame } in entering {
-            let least = self.fabric.enters_not_before(direction);
-            let is_borne = arrival < least && hosts.may_be_late(least - arrival);
-            let arrival = if is_borne { least } else { arrival };
+            let (least, now) = (self.fabric.enters_not_before(direction), self.domain.now());
+            let is_borne = hosts.may_be_late() && arrival < now;
+            if is_borne {
+                hosts.was_late(now - arrival);
+            }
+            let is_too_late = is_borne && arrival < least;
+            if is_too_late {
+                // What is lost here, its handing over does not count: it comes now. Others may still come to their nodes
+                // at their time.
+                self.domain.lateness().frames.note((now - arrival).as_ns());
+            }
+            let arrival = if is_too_late { now.max(least) } else { arrival };
             if self.fabric.enter(from, direction, arrival, frame).is_err() {
                 hosts.fail(from, "has sent a frame that cannot come from there");
             }
@@ -512,6 +521,7 @@ impl Round {
             hosts.end();
         }
         let mut warnings = self.warnings;
+        warnings.extend(self.hosts.iter().flat_map(|hosts| hosts.warnings(&self.domain)));
         let losses = self.recorder.map(Recorder::finish).unwrap_or_default();
         warnings.extend(losses.iter().map(|lost| lost.reason.clone()));
         let mut stats = NetworkStats {

@@ -18,7 +18,8 @@ pub struct NetworkStats {
     pub attackers: BTreeMap<String, AttackerStats>,
     /// Interfaces `eth0` by node.
     pub nodes: BTreeMap<String, InterfaceStats>,
-    /// How much later than its arrival a frame was handed to its node, in virtual ns.
+    /// How much later than its arrival a frame was handed to its node, in virtual ns; of one that came from another host too
+    /// late ([`FreeClock::late_frames`]), how much later than that.
     pub lateness: Lateness,
     /// What went wrong beside the network itself: look before you trust the results.
     pub warnings: Vec<String>,
@@ -43,6 +44,9 @@ pub struct FreeClock {
     pub differed: Lateness,
     /// How often that was more than a little, so that it was put right.
     pub put_right: u64,
+    /// What a comparison may have been wrong by, at most, in host ns: half of what words took both ways at best.
+    #[serde(default)]
+    pub within_ns: i64,
     /// Frames from other hosts that came after their time on the clock of this one, and by how much, in virtual ns.
     pub late_frames: Lateness,
 }

@@ -97,7 +97,7 @@ impl Follower {
         if asserted {
             self.domain.stop_for_bus();
         }
-        let is_there = asserted == self.holds || self.all.follow_bus(asserted);
+        let is_there = asserted == self.holds || self.all.hold_by_itself(asserted);
         self.holds = asserted;
         match is_there {
             // It may have been stopped on its way to where all will stand.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hosts::seal::PairSecret;
@@ -23,6 +23,8 @@ pub(super) struct Connection {
     me: usize,
     /// The host that it was made to; none where somebody else has made it.
     to: Option<usize>,
+    /// From where; none where this host has made it.
+    from: Option<IpAddr>,
     /// The own greeting, once it is known for whom.
     own: Option<Greeting>,
     /// The first octets, until they are a greeting.
@@ -59,8 +61,13 @@ impl From<Refusal> for End {
 
 impl Connection {
     /// One that another host has made, or somebody who says so.
-    pub(super) fn accepted(socket: TcpStream, me: usize, now: HostTime) -> io::Result<Self> {
-        Self::new(socket, me, None, now)
+    pub(super) fn accepted(
+        socket: TcpStream,
+        from: IpAddr,
+        me: usize,
+        now: HostTime,
+    ) -> io::Result<Self> {
+        Ok(Self { from: Some(from), ..Self::new(socket, me, None, now)? })
     }
 
     /// This host, the first number, has connected to the second.
@@ -83,6 +90,7 @@ impl Connection {
             socket,
             me,
             to,
+            from: None,
             own: None,
             inbox: Vec::new(),
             stream: None,
@@ -100,6 +108,15 @@ impl Connection {
         self.first = Some(first);
         // If it takes nothing, reading finds that out.
         let _ = self.write();
+    }
+
+    /// From where somebody has made it; `None` where this host has.
+    pub(super) const fn from(&self) -> Option<IpAddr> {
+        self.from
+    }
+
+    pub(super) const fn is_made_here(&self) -> bool {
+        self.to.is_some()
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {

@@ -3,10 +3,14 @@
 //! Each other host asks the first one what its clocks show. So it knows when the first one has let all go on, on its
 //! own clock ([`Free::goes_at`]), and by how much its virtual clock differs. If that is more than a little, it
 //! goes ahead at once or stands for a moment; nobody sees it go back.
+//!
+//! That is right as far as words take the same both ways. By half of what the quickest ones took it may be wrong, and no
+//! host can find out: where that is much, it is told, and counts as a disturbance as if frames came late by it.
 
 use domain::{Domain, host_now};
 use hosts::comparison::{Comparison, Exchange};
 use hosts::words::{Clock, Runs, Word};
+use vtime::late::ON_TIME_NS;
 use vtime::{HostSpan, HostTime, VirtualSpan};
 
 use crate::stats::{FreeClock, LatenessCounter};
@@ -34,6 +38,8 @@ pub(super) struct Free {
     /// What the virtual clock differed by, each time before it was put right.
     differed: LatenessCounter,
     put_right: u64,
+    /// What comparisons may have been wrong by, at most, since the clock runs.
+    within: HostSpan,
     late: LatenessCounter,
 }
 
@@ -48,6 +54,7 @@ impl Free {
             told: Vec::new(),
             differed: LatenessCounter::default(),
             put_right: 0,
+            within: HostSpan::ZERO,
             late: LatenessCounter::default(),
         }
     }
@@ -123,8 +130,30 @@ impl Free {
             rate_ppb: self.comparison.rate_ppb(),
             differed: self.differed.summary(),
             put_right: self.put_right,
+            within_ns: self.within.as_ns(),
             late_frames: self.late.summary(),
         }
+    }
+
+    /// What one should look at before one trusts the results of a host with that name.
+    pub(super) fn warnings(&self, host: &str) -> Vec<String> {
+        let late = self.late.summary();
+        let came = (late.max_ns >= ON_TIME_NS.unsigned_abs()).then(|| {
+            format!(
+                "{} frames from other hosts came after their time on the clock of host `{host}`, by up to {:.1} ms: the way \
+                 between hosts takes longer than the links of the scenario; use `sync: granted`, a larger --tdf or longer delays",
+                late.frames,
+                late.max_ns as f64 / 1e6
+            )
+        });
+        let knows = (self.within.as_ns() >= ON_TIME_NS).then(|| {
+            format!(
+                "the clock of host `{host}` was compared with that of the first host to within {:.1} ms only, as words \
+                 between them take twice as long: by so much clocks may have been apart unnoticed",
+                self.within.as_ns() as f64 / 1e6
+            )
+        });
+        came.into_iter().chain(knows).collect()
     }
 
     fn put_right(&mut self, domain: &Domain, exchange: &Exchange, theirs: &Runs) {
@@ -132,6 +161,10 @@ impl Free {
         let Some((own, tdf)) = domain.runs_by(now) else { return };
         let Some(told) = self.comparison.ours(exchange.told) else { return };
         let passed = now.as_ns().saturating_sub(told.as_ns()).clamp(0, GOES_LONGEST.as_ns());
+        if let Some(within) = self.comparison.within() {
+            self.within = self.within.max(within);
+            domain.lateness().frames.note(within.as_ns());
+        }
         if tdf.millionths() != theirs.tdf_millionths {
             return;
         }

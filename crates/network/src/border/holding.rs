@@ -117,9 +117,9 @@ impl AllHolds {
         released
     }
 
-    /// Asserts a hold because the signal bus is asserted, or releases it; waits for nothing. Returns whether
-    /// the network is there.
-    pub(super) fn follow_bus(&self, asserted: bool) -> bool {
+    /// Asserts a hold that nobody has asked for, or releases it; waits for nothing, and asserts no signal bus. Returns
+    /// whether the network is there.
+    pub(super) fn hold_by_itself(&self, asserted: bool) -> bool {
         match asserted {
             true => self.post(|asked, answer| asked.holds.push(answer)).is_some(),
             false => self.post(|asked, answer| asked.releases.push(answer)).is_some(),

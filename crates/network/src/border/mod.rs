@@ -8,6 +8,7 @@
 //! has sent a record that only the other host can have written it changes nothing, and a few of these at a time are borne for some seconds.
 
 mod asking;
+mod brake;
 mod bus;
 mod connection;
 mod free;
@@ -40,6 +41,7 @@ use super::plan::Plan;
 use super::stats::FreeClock;
 use asking::Asking;
 pub use asking::{Asked, OtherHosts};
+use brake::Brake;
 pub use bus::Following;
 use connection::{Connection, Heard, READ_OCTETS};
 use free::Free;
@@ -58,7 +60,7 @@ const RETRY: HostSpan = HostSpan::from_ms(50);
 /// How long who has connected may take to say something that only another host can say.
 const PROOF_LONGEST: HostSpan = HostSpan::from_ms(2000);
 /// Connections of whom that is not known, at a time; the oldest makes room.
-const UNPROVEN_MAX: usize = 16;
+const UNPROVEN_MAX: usize = 64;
 
 /// Where other hosts are, and what they have to know.
 #[derive(Debug)]
@@ -97,6 +99,22 @@ pub struct Peer {
     pub secret: PairSecret,
 }
 
+/// Of connections that have proved nothing, which one goes when there are too many: the oldest of those from the address that
+/// has made most, and none that this host has made. Else one who makes many would keep hosts out.
+fn too_many(unproven: &[Connection]) -> Option<usize> {
+    let of = |from| unproven.iter().filter(|one| one.from() == Some(from)).count();
+    let made = unproven.iter().enumerate().filter_map(|(at, one)| Some((at, of(one.from()?))));
+    made.min_by_key(|&(at, count)| (std::cmp::Reverse(count), at)).map(|(at, _)| at)
+}
+
+/// For how long a clock may wait for other hosts, at least, before that is worth a word.
+const WAITED_LONG: HostSpan = HostSpan::from_ms(1000);
+
+/// A fifth of what has passed.
+fn span_of(now: VirtualTime) -> HostSpan {
+    HostSpan::from_ns(now.as_ns() / 5)
+}
+
 /// A frame that has come from another host.
 #[derive(Debug)]
 pub(super) struct Entering {
@@ -116,6 +134,9 @@ pub(super) struct Hosts {
     listener: TcpListener,
     links: Vec<PeerLink>,
     unproven: Vec<Connection>,
+    /// Connections that nobody has made whom it knows.
+    strangers: u64,
+    brake: Brake,
     /// For what is read.
     octets: Vec<u8>,
     turns: Arc<Turns>,
@@ -137,6 +158,8 @@ struct PeerLink {
     peer: Peer,
     session: Session,
     connection: Option<Connection>,
+    /// How many there have been.
+    connections: u64,
     tried_at: Option<HostTime>,
     beat_at: HostTime,
     heard_at: HostTime,
@@ -149,6 +172,7 @@ impl Hosts {
             peer,
             session: Session::default(),
             connection: None,
+            connections: 0,
             tried_at: None,
             beat_at: now,
             heard_at: now,
@@ -161,6 +185,8 @@ impl Hosts {
             listener: border.listener,
             links: border.peers.into_iter().map(link).collect(),
             unproven: Vec::new(),
+            strangers: 0,
+            brake: Brake::default(),
             octets: vec![0; READ_OCTETS],
             turns: Arc::new(Turns::new()?),
             idle: Arc::new(Idle::new()?),
@@ -195,8 +221,16 @@ impl Hosts {
         }
     }
 
+    /// Lets no clock run while another host has to take much that was sent to it.
+    fn put_the_brake_on(&mut self, domain: &Arc<Domain>) {
+        let waiting = self.links.iter().map(|link| link.session.kept_octets()).max();
+        let all = self.free.as_ref().map(|_| self.holding.all());
+        self.brake.step(waiting.unwrap_or(0), domain, all.as_ref());
+    }
+
     /// Holds the clock, lets it run to where all will stand, or lets it run on, as all hosts have agreed.
     pub(super) fn hold_together(&mut self, domain: &Arc<Domain>) {
+        self.put_the_brake_on(domain);
         if let Some(free) = &mut self.free {
             for (to, word) in free.step(domain, self.holding.runs_since()) {
                 self.say(to, &word);
@@ -212,9 +246,39 @@ impl Hosts {
         }
     }
 
-    /// A frame has come after its time on the clock of this host, which runs by itself. Returns whether that may be.
-    pub(super) fn may_be_late(&mut self, by: VirtualSpan) -> bool {
-        self.free.as_mut().map(|free| free.was_late(by)).is_some()
+    /// Whether frames may come after their time on the clock of this host, which runs by itself.
+    pub(super) const fn may_be_late(&self) -> bool {
+        self.free.is_some()
+    }
+
+    /// One has, by so much.
+    pub(super) fn was_late(&mut self, by: VirtualSpan) {
+        if let Some(free) = &mut self.free {
+            free.was_late(by);
+        }
+    }
+
+    /// What of connections between hosts one should look at before one trusts the results, at the end.
+    pub(super) fn warnings(&self, domain: &Domain) -> Vec<String> {
+        let name = &self.links[self.me].peer.name;
+        let waited = domain.waited_for_hosts();
+        let waits = (waited > WAITED_LONG.max(span_of(domain.now()))).then(|| {
+            format!(
+                "the clock of host `{name}` stood for {:.1} s for want of word from other hosts: that takes longer than \
+                 the shortest links between them; give these links longer delays, or the hosts a faster connection",
+                waited.as_ns() as f64 / 1e9
+            )
+        });
+        let broke = self.links.iter().filter(|link| link.connections > 1).map(|link| {
+            let (other, times) = (&link.peer.name, link.connections - 1);
+            format!("the connection of host `{name}` with `{other}` broke {times} times and was made again")
+        });
+        let strangers = (self.strangers > 0).then(|| {
+            let (count, port) = (self.strangers, self.listener.local_addr().map_or(0, |at| at.port()));
+            format!("host `{name}`: {count} connections to its port {port} did not prove to be those of another host, and were refused")
+        });
+        let waits = waits.into_iter().chain(self.brake.warning(name)).chain(broke).chain(strangers);
+        waits.chain(self.free.iter().flat_map(|free| free.warnings(name))).collect()
     }
 
     /// What is known of clocks that run by themselves, at the end.
@@ -274,10 +338,14 @@ impl Hosts {
         for mut connection in std::mem::take(&mut self.unproven) {
             let secrets = |host: usize| self.links.get(host).map(|link| link.peer.secret.clone());
             match connection.read(&mut self.octets, secrets) {
-                Heard { end: Some(_), .. } => {}
+                Heard { end: Some(_), .. } => {
+                    self.strangers += u64::from(!connection.is_made_here());
+                }
                 heard if heard.records.is_empty() => {
                     if now - connection.since() < PROOF_LONGEST {
                         self.unproven.push(connection);
+                    } else {
+                        self.strangers += u64::from(!connection.is_made_here());
                     }
                 }
                 heard => self.prove(connection, heard, now, &mut entering),
@@ -385,12 +453,15 @@ impl Hosts {
     fn accept(&mut self, now: HostTime) {
         // Whoever makes more of them waits: the network goes on.
         for _ in 0..UNPROVEN_MAX {
-            let Ok((socket, _)) = self.listener.accept() else { return };
-            if let Ok(connection) = Connection::accepted(socket, self.me, now) {
+            let Ok((socket, from)) = self.listener.accept() else { return };
+            if let Ok(connection) = Connection::accepted(socket, from.ip(), self.me, now) {
                 self.unproven.push(connection);
             }
-            if self.unproven.len() > UNPROVEN_MAX {
-                self.unproven.remove(0);
+            if self.unproven.len() > UNPROVEN_MAX
+                && let Some(one) = too_many(&self.unproven)
+            {
+                self.unproven.remove(one);
+                self.strangers += 1;
             }
         }
     }
@@ -428,6 +499,7 @@ impl Hosts {
             connection.send(first);
         }
         link.connection = Some(connection);
+        link.connections += 1;
         self.hear(host, heard.records, now, entering);
     }
 

@@ -346,8 +346,24 @@ fn who_asks_a_host_that_does_not_answer_or_is_lost_is_told_why() {
     assert_eq!(ask(2000), "the run is over");
 }
 
+/// What is bad about a way between two hosts.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    /// After so long all connections break.
+    breaks: Option<Duration>,
+    /// What comes waits for so long at least.
+    delay: Duration,
+    /// Octets that pass in a millisecond.
+    octets_per_ms: Option<usize>,
+}
+
 /// Passes on what goes between two addresses, and breaks all connections again and again.
 fn breaks(to: SocketAddr, ends: &'static AtomicBool) -> SocketAddr {
+    between(to, Way { breaks: Some(Duration::from_millis(60)), ..Way::default() }, ends)
+}
+
+/// Passes on what goes between two addresses.
+fn between(to: SocketAddr, way: Way, ends: &'static AtomicBool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -365,6 +381,8 @@ fn breaks(to: SocketAddr, ends: &'static AtomicBool) -> SocketAddr {
                     thread::spawn(move || {
                         let mut octets = [0; 4096];
                         while let Ok(count @ 1..) = from.read(&mut octets) {
+                            let takes = way.octets_per_ms.map_or(0, |most| count.div_ceil(most));
+                            thread::sleep(way.delay + Duration::from_millis(takes as u64));
                             if to.write_all(&octets[..count]).is_err() {
                                 return;
                             }
@@ -373,7 +391,7 @@ fn breaks(to: SocketAddr, ends: &'static AtomicBool) -> SocketAddr {
                 }
                 sockets.extend([here, there]);
             }
-            if begun.elapsed() > Duration::from_millis(60) {
+            if way.breaks.is_some_and(|after| begun.elapsed() > after) {
                 begun = Instant::now();
                 for socket in sockets.drain(..) {
                     let _ = socket.shutdown(Shutdown::Both);
@@ -516,4 +534,82 @@ fn frames_between_clocks_that_run_by_themselves_arrive_at_their_time_or_are_told
     drop(hold);
     waits_for("it is put right", || (one.now() - other.now()).as_ns().abs() < 20_000_000);
     assert!(parts.faults.try_recv().is_err());
+}
+
+/// Where words take longer than links, each frame between hosts is late, and that is counted as what it is; and so is what no
+/// comparison of clocks can find out.
+#[test]
+fn clocks_that_run_by_themselves_over_a_slow_way_are_told_of() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let way = Way { delay: Duration::from_millis(10), ..Way::default() };
+    let Some(parts) = Parts::start_with(2, Sync::Free, |to| between(to, way, &ENDS)) else {
+        return;
+    };
+    const ROUNDS: usize = 40;
+    for round in 0..ROUNDS {
+        parts.ping(round % 2, (round + 1) % 2);
+    }
+    let Parts { parts, faults, .. } = parts;
+    assert!(faults.try_recv().is_err());
+    for (host, part) in parts.into_iter().enumerate() {
+        let noted = part.domain.lateness().frames.take().largest_ns;
+        let stats = part.emulator.stop();
+        let clock = &stats.free_clocks[0];
+        println!("{clock:?} {noted}");
+        assert!(clock.late_frames.frames >= ROUNDS as u64 / 2);
+        assert!(clock.late_frames.max_ns >= 5_000_000 && noted >= 5_000_000);
+        let says = |what: &str| stats.warnings.iter().any(|warning| warning.contains(what));
+        assert!(says("came after their time"), "{:?}", stats.warnings);
+        if host > 0 {
+            assert!(clock.within_ns >= 5_000_000);
+            assert!(says("was compared with that of the first host to within"));
+        }
+    }
+    ENDS.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn nodes_that_send_more_than_a_connection_carries_have_their_clock_stand() {
+    for sync in [Sync::Granted, Sync::Free] {
+        static ENDS: AtomicBool = AtomicBool::new(false);
+        ENDS.store(false, Ordering::Relaxed);
+        let way = Way { octets_per_ms: Some(4000), ..Way::default() };
+        let Some(parts) = Parts::start_with(2, sync, |to| between(to, way, &ENDS)) else { return };
+        let sender = &parts.parts[0];
+        let clock = &sender.domain;
+        let floods = || {
+            (0..100).for_each(|_| drop(sender.socket.send_to(&[7; 1400], (address(1), PORT + 1))));
+        };
+        let stops = clock.reading().stops;
+        waits_for("its clock stands", || {
+            floods();
+            clock.reading().stops > stops
+        });
+        let at = clock.now();
+        (0..100).for_each(|_| floods());
+        waits_for("the clock goes on", || clock.now() > at);
+        assert!(parts.faults.try_recv().is_err());
+        let stats = parts.parts.into_iter().next().unwrap().emulator.stop();
+        let told =
+            stats.warnings.iter().any(|warning| warning.contains("sent more than its connection"));
+        assert!(told, "{:?}", stats.warnings);
+        ENDS.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn who_makes_many_connections_keeps_no_host_out() {
+    let connection = |from: [u8; 4]| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        Connection::accepted(socket, from.into(), 0, HostTime::ZERO).unwrap()
+    };
+    let (host, stranger) = ([10, 1, 0, 12], [10, 1, 0, 99]);
+    let all: Vec<_> = [host, stranger, host, stranger, stranger].map(connection).into();
+    assert_eq!(too_many(&all), Some(1));
+    assert_eq!(too_many(&all[..1]), Some(0));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let made = Connection::made(socket, (1, 0), HostTime::ZERO).unwrap();
+    assert_eq!(too_many(&[made]), None, "one that this host has made is no stranger's");
 }

@@ -372,18 +372,25 @@ fn clocks(record: &RunRecord) -> String {
     let of = |clock: &serde_json::Value, keys: [&str; 2]| {
         clock[keys[0]][keys[1]].as_f64().unwrap_or(f64::NAN) / 1e3
     };
-    let all = record.network["free_clocks"].as_array().into_iter().flatten().skip(1);
-    let all = all.map(|clock| {
+    let all = record.network["free_clocks"].as_array().into_iter().flatten().enumerate();
+    let all = all.map(|(number, clock)| {
+        let host = clock["host"].as_str().unwrap_or_default();
+        let late = format!(
+            "{} frames late, by {:.1} us at most",
+            clock["late_frames"]["frames"],
+            of(clock, ["late_frames", "max_ns"]),
+        );
+        if number == 0 {
+            return format!("{host}: the others follow it; {late}");
+        }
         format!(
-            "{}: apart from the first host's by {:.1} us in the median, {:.1} us at most of {} comparisons, put right \
-             {} times; {} frames late, by {:.1} us at most",
-            clock["host"].as_str().unwrap_or_default(),
+            "{host}: apart from the first host's by {:.1} us in the median, {:.1} us at most of {} comparisons, right to \
+             {:.1} us, put right {} times; {late}",
             of(clock, ["differed", "median_ns"]),
             of(clock, ["differed", "max_ns"]),
             clock["differed"]["frames"],
+            clock["within_ns"].as_f64().unwrap_or(f64::NAN) / 1e3,
             clock["put_right"],
-            clock["late_frames"]["frames"],
-            of(clock, ["late_frames", "max_ns"]),
         )
     });
     let all: Vec<String> = all.collect();
