@@ -245,7 +245,7 @@ fn is_own(group: &Path) -> bool {
 }
 
 /// Whether a folder is the group of an agent that is gone. Numbers of processes mean something
-/// in their own namespace only.
+/// in their own namespace only, and so do the moments at which they began.
 fn is_orphan(name: &str, own_namespace: u64) -> bool {
     let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().split('-').skip(1);
     let mut number = || parts.next()?.parse::<u64>().ok();
@@ -263,9 +263,11 @@ fn own_name() -> io::Result<String> {
     Ok(format!("{PREFIX}-{}-{own}-{begun}", namespace()?))
 }
 
-/// The namespace of process numbers that this process is in.
+/// The namespaces that this process is in of process numbers and of time, from which one sees when another process began
+/// (time_namespaces(7)); both numbers have 32 bits. Linux before 5.6 has the former alone.
 fn namespace() -> io::Result<u64> {
-    fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
+    let of = |kind| fs::metadata(format!("/proc/self/ns/{kind}")).map(|namespace| namespace.ino());
+    Ok((of("pid")? << 32) | of("time").unwrap_or(0))
 }
 
 fn own_folder(version: Version) -> io::Result<PathBuf> {
@@ -437,6 +439,23 @@ mod tests {
         for foreign in ["quartercycle", "quartercycle-1", "system.slice", "quartercycle-a-b-c"] {
             assert!(!is_orphan(foreign, namespace), "{foreign}");
         }
+    }
+
+    /// There the agents of this one began at another moment, and would be taken for gone.
+    #[test]
+    fn another_time_namespace_is_another_one() {
+        let mut other = std::process::Command::new("unshare");
+        other.args(["--time", "--fork", "stat", "-L", "-c", "%i", "/proc/self/ns/time"]);
+        let other = other.output().unwrap();
+        if !other.status.success() {
+            println!("not measured: {}", String::from_utf8_lossy(&other.stderr));
+            return;
+        }
+        let other: u64 = String::from_utf8(other.stdout).unwrap().trim().parse().unwrap();
+        let own = namespace().unwrap();
+        assert_ne!(own & 0xffff_ffff, other);
+        let there = own >> 32 << 32 | other;
+        assert!(!is_orphan(&format!("{PREFIX}-{there}-{}-1", std::process::id()), own));
     }
 
     #[test]
