@@ -14,6 +14,11 @@
 //!
 //! A clock stops one nanosecond before the earliest arrival, so all frames of an instant are there before
 //! it begins, and it is the same instant in each run.
+//!
+//! A host that is lost sends nothing any more to whoever was told so. But another one may not have been told yet, take its
+//! frames and send on what follows from them. So a clock goes no further than it might when its host was told, until all
+//! that are left have reported that they were told, too; only then the lost one, and what it may have said to others
+//! and not here, is left out.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -43,6 +48,11 @@ pub struct Grants {
     wants: Option<VirtualTime>,
     /// So far it goes on between reports while it is not idle.
     step: VirtualSpan,
+    /// How many hosts are lost, as this one was told.
+    view: u32,
+    /// While not all others are known to have been told the same: nothing arrives here before, but for what is brought
+    /// about here.
+    bound: Option<VirtualTime>,
 }
 
 /// More reports than come from one host while one from another is on its way.
@@ -59,6 +69,7 @@ struct Known {
     under_way: VecDeque<Group>,
     /// Frames received from it here.
     received: u64,
+    is_lost: bool,
 }
 
 /// A frame has arrived after its time, or a report is wrong: a host does not do as it should, and no result
@@ -92,6 +103,7 @@ impl Grants {
             sent: 0,
             under_way: VecDeque::new(),
             received: 0,
+            is_lost: false,
         };
         Self {
             me,
@@ -103,6 +115,8 @@ impl Grants {
             unsaid: VirtualTime::MAX,
             wants: None,
             step: VirtualSpan::from_ns(distances.least_from(me).as_ns() / 2),
+            view: 0,
+            bound: None,
             distances,
         }
     }
@@ -149,6 +163,21 @@ impl Grants {
         let known = &mut self.hosts[to];
         known.sent += 1;
         known.under_way.push_back(Group { last: known.sent, arrival });
+        if let Some(bound) = &mut self.bound {
+            *bound = (*bound).min(arrival + self.distances.between(to, self.me));
+        }
+    }
+
+    /// A host is lost: nobody waits for it, and it sends nothing any more that counts. Whoever decides that tells all
+    /// others of lost hosts in the same order.
+    pub fn is_lost(&mut self, host: usize) {
+        let next_of = |host| if host == self.me { VirtualTime::MAX } else { self.next_of(host) };
+        let known = self.earliest_arrival_by(self.me, next_of);
+        self.bound.get_or_insert(known);
+        self.view += 1;
+        self.hosts[host].is_lost = true;
+        self.hosts[host].put_by.clear();
+        self.take_all();
     }
 
     /// A frame has come from another host, which arrives at `arrival`.
@@ -170,6 +199,9 @@ impl Grants {
     /// # Errors
     /// If no host says that which works as it should.
     pub fn heard(&mut self, from: usize, report: Report) -> Result<(), Fault> {
+        if self.hosts[from].is_lost {
+            return Ok(());
+        }
         let last = self.hosts[from].put_by.back().unwrap_or(&self.hosts[from].report);
         report.follows(last).map_err(Fault::Wrong)?;
         if self.hosts[from].put_by.len() >= PUT_BY_MAX {
@@ -177,7 +209,7 @@ impl Grants {
         }
         self.check_what_it_knows(from, &report).map_err(Fault::Wrong)?;
         self.hosts[from].put_by.push_back(report);
-        while self.take_one() {}
+        self.take_all();
         Ok(())
     }
 
@@ -195,13 +227,19 @@ impl Grants {
 
     /// How far the clock may run by what is known: no frame arrives before or at this time any more.
     pub fn horizon(&self) -> VirtualTime {
-        let first = self.earliest_arrival(self.me);
+        let first = match self.bound {
+            Some(bound) => bound.min(self.next() + self.distances.between(self.me, self.me)),
+            None => self.earliest_arrival(self.me),
+        };
         if first == VirtualTime::MAX { first } else { first - VirtualSpan::from_ns(1) }
     }
 
     /// Whether something may come from another host before anything could come back of what is sent here now, though no
     /// timer of a kernel ends.
     pub fn others_may_send(&self) -> bool {
+        if self.bound.is_some() {
+            return true;
+        }
         let own = self.next() + self.distances.between(self.me, self.me);
         // If no timer ends, and nobody has a turn before this host is past it.
         let next_of = |host: usize| match self.hosts[host].report {
@@ -216,11 +254,11 @@ impl Grants {
     /// Whether no other host does anything any more before `when`, nor, if it has a lower number, at that time. So
     /// hosts take turns with what they all have.
     pub fn others_are_past(&self, when: VirtualTime) -> bool {
-        let mut others = (0..self.hosts.len()).filter(|&host| host != self.me);
-        others.all(|host| {
-            let first = self.hosts[host].report.next.min(self.earliest_arrival(host));
-            first > when || first == when && host > self.me
-        })
+        self.bound.is_none()
+            && self.others().all(|(host, known)| {
+                let first = known.report.next.min(self.earliest_arrival(host));
+                first > when || first == when && host > self.me
+            })
     }
 
     /// Whether this host is past a time at which another one waits for its turn.
@@ -234,16 +272,18 @@ impl Grants {
         let (next, told) = (self.next(), self.told());
         let is_idle = next > self.done;
         let is_enough = next > told && (is_idle || next - told >= self.step);
-        let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != self.me);
-        let mut wanted = others.filter_map(|(_, known)| known.report.wants);
-        let is_wanted = wanted.any(|past| told <= past && past < next);
+        let is_wanted = self
+            .others()
+            .any(|(_, known)| known.report.wants.is_some_and(|past| told <= past && past < next));
         let own = &self.hosts[self.me].report;
-        let is_news = own.wants != self.wants || own.for_timers != self.for_timers;
+        let is_news =
+            own.wants != self.wants || own.for_timers != self.for_timers || own.view != self.view;
         if !is_enough && !is_wanted && !is_news {
             return None;
         }
         let report = Report {
             number: own.number + 1,
+            view: self.view,
             next,
             received: self.hosts.iter().map(|known| known.received).collect(),
             under_way: self.hosts.iter().map(|known| grouped(&known.under_way)).collect(),
@@ -258,8 +298,7 @@ impl Grants {
 
     /// When a clock that runs has come so far that it is worth a report.
     pub fn says_at(&self) -> VirtualTime {
-        let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != self.me);
-        let wanted = others.filter_map(|(_, known)| known.report.wants);
+        let wanted = self.others().filter_map(|(_, known)| known.report.wants);
         let soon = wanted.filter(|&past| past >= self.told());
         let soon = soon.map(|past| past + VirtualSpan::from_ns(1)).min();
         soon.map_or(self.told() + self.step, |soon| soon.min(self.told() + self.step))
@@ -291,9 +330,9 @@ impl Grants {
         next_of: impl Fn(usize) -> VirtualTime,
     ) -> VirtualTime {
         let mut first = VirtualTime::MAX;
-        for from in 0..self.hosts.len() {
+        for from in self.present() {
             first = first.min(next_of(from) + self.distances.between(from, at));
-            for via in (0..self.hosts.len()).filter(|&via| via != from) {
+            for via in self.present().filter(|&via| via != from) {
                 let Some(arrival) = self.first_under_way(from, via) else { continue };
                 let span =
                     if via == at { VirtualSpan::ZERO } else { self.distances.between(via, at) };
@@ -301,6 +340,16 @@ impl Grants {
             }
         }
         first
+    }
+
+    /// Those that are not lost.
+    fn present(&self) -> impl Iterator<Item = usize> {
+        (0..self.hosts.len()).filter(|&host| !self.hosts[host].is_lost)
+    }
+
+    /// Those of them that are not this one.
+    fn others(&self) -> impl Iterator<Item = (usize, &Known)> {
+        self.present().filter(|&host| host != self.me).map(|host| (host, &self.hosts[host]))
     }
 
     fn next_of(&self, host: usize) -> VirtualTime {
@@ -331,13 +380,25 @@ impl Grants {
         is_sent.then_some(()).ok_or(Wrong::Unsent)
     }
 
-    /// Takes a report into account that was put by, if there is one that knows of none that has not come.
+    /// Takes all reports into account that know of none that has not come.
+    fn take_all(&mut self) {
+        while self.take_one() {}
+        if self.others().all(|(_, known)| known.report.view >= self.view) {
+            self.bound = None;
+        }
+    }
+
+    /// Takes a report into account that was put by, if there is one that knows of none that has not come. What a lost host
+    /// has said to others comes no more.
     fn take_one(&mut self) -> bool {
-        let number = |host: usize| self.hosts[host].report.number;
+        let is_known = |host: usize, heard: u64| {
+            let known = &self.hosts[host];
+            known.is_lost || heard <= known.report.number
+        };
         let found = (0..self.hosts.len()).find(|&from| {
             self.hosts[from].put_by.front().is_some_and(|report| {
                 let mut heard = report.heard.iter().enumerate();
-                heard.all(|(host, &heard)| host == from || heard <= number(host))
+                heard.all(|(host, &heard)| host == from || is_known(host, heard))
             })
         });
         let Some(from) = found else { return false };

@@ -13,6 +13,9 @@ pub const GROUPS_MAX: usize = 8;
 pub struct Report {
     /// Counted from 1 by each host.
     pub number: u64,
+    /// How many hosts are lost, as this one was told.
+    #[serde(default)]
+    pub view: u32,
     /// Nothing happens at this host before, unless a frame that it has not received yet brings it about.
     #[serde(with = "ns")]
     pub next: VirtualTime,
@@ -61,6 +64,7 @@ impl Report {
     pub fn none(hosts: usize) -> Self {
         Self {
             number: 0,
+            view: 0,
             next: VirtualTime::ZERO,
             received: vec![0; hosts],
             under_way: vec![Vec::new(); hosts],
@@ -81,6 +85,9 @@ impl Report {
         }
         if self.number != before.number + 1 {
             return Err(Wrong::Number);
+        }
+        if self.view < before.view {
+            return Err(Wrong::Less);
         }
         let counts = self.received.iter().chain(&self.heard);
         let counts_before = before.received.iter().chain(&before.heard);

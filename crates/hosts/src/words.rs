@@ -172,9 +172,11 @@ mod tests {
         let groups = proptest::collection::vec(proptest::collection::vec(group, 0..4), 0..5);
         let time = || proptest::option::of(any_time());
         let wants = (time(), time());
-        (any::<u64>(), any_time(), counts(), groups, counts(), wants).prop_map(
-            |(number, next, received, under_way, heard, (for_timers, wants))| Report {
+        let numbers = (any::<u64>(), any::<u32>());
+        (numbers, any_time(), counts(), groups, counts(), wants).prop_map(
+            |((number, view), next, received, under_way, heard, (for_timers, wants))| Report {
                 number,
+                view,
                 next,
                 received,
                 under_way,

@@ -139,6 +139,9 @@ struct Host {
     is_known_idle: bool,
     /// It is held until it has what it has asked for.
     asks_at: Option<VirtualTime>,
+    /// Of those that are lost, how many it was told of.
+    told: usize,
+    is_dead: bool,
 }
 
 struct Run {
@@ -148,6 +151,8 @@ struct Run {
     channels: BTreeMap<(usize, usize), VecDeque<Item>>,
     asked: Vec<(VirtualTime, usize)>,
     reports: u64,
+    /// In the order in which all are told.
+    lost: Vec<usize>,
 }
 
 impl Run {
@@ -162,6 +167,8 @@ impl Run {
             sent: vec![0; world.hosts],
             is_known_idle: false,
             asks_at: None,
+            told: 0,
+            is_dead: false,
         };
         Self {
             world: world.clone(),
@@ -170,6 +177,7 @@ impl Run {
             channels: BTreeMap::new(),
             asked: Vec::new(),
             reports: 0,
+            lost: Vec::new(),
         }
     }
 
@@ -181,6 +189,60 @@ impl Run {
             idle = if did { 0 } else { idle + 1 };
             assert!(idle < 2_000, "nothing happens any more:\n{}", self.shown());
         }
+    }
+
+    /// The same, while some hosts are lost, and the others are told of that sooner or later.
+    fn finish_with_losses(&mut self) {
+        let mut idle = 0;
+        while !(0..self.hosts.len()).all(|host| self.is_lost(host) || self.is_done_with_all(host)) {
+            let did = match self.random.below(1000) {
+                0..2 => self.lose(),
+                2..40 => self.tell(),
+                _ if self.random.chance(self.world.fast) => self.deliver(),
+                _ => self.act(),
+            };
+            idle = if did { 0 } else { idle + 1 };
+            assert!(idle < 5_000, "nothing happens any more:\n{}", self.shown());
+        }
+    }
+
+    fn is_lost(&self, host: usize) -> bool {
+        self.lost.contains(&host)
+    }
+
+    fn is_done_with_all(&self, host: usize) -> bool {
+        self.hosts[host].is_done() && self.hosts[host].told == self.lost.len()
+    }
+
+    /// A host dies, and of what it has sent last some get more than others; or it only seems to be dead.
+    fn lose(&mut self) -> bool {
+        let host = self.random.below(self.hosts.len() as u64) as usize;
+        if self.is_lost(host) || self.hosts.len() < self.lost.len() + 3 {
+            return false;
+        }
+        self.lost.push(host);
+        self.hosts[host].is_dead = self.random.chance(500);
+        for to in 0..self.hosts.len() {
+            let cut = self.random.below(6) as usize;
+            if let Some(channel) = self.channels.get_mut(&(host, to))
+                && self.hosts[host].is_dead
+            {
+                channel.truncate(channel.len().saturating_sub(cut));
+            }
+        }
+        true
+    }
+
+    /// A host is told of the next one that is lost. One that is lost itself is not told of that.
+    fn tell(&mut self) -> bool {
+        let me = self.random.below(self.hosts.len() as u64) as usize;
+        let Some(&lost) = self.lost.get(self.hosts[me].told) else { return false };
+        if lost == me {
+            return false;
+        }
+        self.hosts[me].told += 1;
+        self.hosts[me].grants.is_lost(lost);
+        true
     }
 
     fn shown(&self) -> String {
@@ -207,7 +269,13 @@ impl Run {
         let (from, to) = self.random.pick(&full);
         let item = self.channels.get_mut(&(from, to)).unwrap().pop_front().unwrap();
         let host = &mut self.hosts[to];
+        if host.is_dead || self.lost[..host.told].contains(&from) {
+            return true;
+        }
+        // What becomes of a host that only seems to be dead is of no importance.
+        let is_lost = self.lost.contains(&to);
         match item {
+            _ if is_lost => return true,
             Item::Frame { arrival, event } => {
                 host.grants.received(from, arrival).unwrap();
                 assert!(arrival > host.clock, "late");
@@ -221,6 +289,9 @@ impl Run {
     /// A host goes on as far as it may, or part of the way, or says something.
     fn act(&mut self) -> bool {
         let me = self.random.below(self.hosts.len() as u64) as usize;
+        if self.hosts[me].is_dead {
+            return false;
+        }
         let before = (self.hosts[me].clock, self.reports, self.asked.len());
         if let Some(at) = self.hosts[me].asks_at {
             self.hosts[me].grants.wants(Some(at));
@@ -287,6 +358,9 @@ impl Run {
         }
         for (to, arrival, content) in deeds.frames {
             let host = &mut self.hosts[me];
+            if self.lost[..host.told].contains(&to) {
+                continue;
+            }
             host.sent[to] += 1;
             let event = Event::Frame { from: me, number: host.sent[to], content };
             host.grants.sent(to, arrival);
@@ -334,6 +408,47 @@ fn each_host_sees_what_it_would_see_if_all_were_one() {
     }
     assert!(events > 5_000, "{events} events");
     assert!(reports > 10_000, "{reports} reports");
+}
+
+/// Each is told at a time of its own that another one is lost, and has heard more or less of that one than others have.
+#[test]
+fn no_frame_is_late_and_nobody_waits_for_ever_when_hosts_are_lost() {
+    let (mut lost, mut asked) = (0, 0);
+    for seed in 0..200 {
+        let world = World::new(&mut Random::new(seed_for(seed, 7)));
+        for order in 0..3 {
+            let mut run = Run::new(&world, seed, seed_for(seed, order));
+            run.finish_with_losses();
+            run.asked.retain(|(_, host)| !run.lost.contains(host));
+            assert!(run.asked.is_sorted(), "seed {seed}, order {order}: {:?}", run.asked);
+            lost += run.lost.len();
+            asked += run.asked.len();
+        }
+    }
+    assert!(lost > 300 && asked > 1000, "{lost} {asked}");
+}
+
+/// A frame of a lost host is on its way to another one, which wakes by it or was told before it came.
+#[test]
+fn nobody_has_a_turn_before_all_are_told_of_a_lost_host() {
+    let us = |us: i64| VirtualTime::from_ns(us * 1000);
+    let way = VirtualSpan::from_ns(5000);
+    let distances = Distances::new(3, &[(0, 1, way), (1, 0, way), (1, 2, way), (2, 1, way)]);
+    let [mut asks, mut other, mut lost] = [0, 1, 2].map(|me| Grants::new(me, distances.clone()));
+    lost.sent(1, us(20));
+    lost.is_idle_until(us(900));
+    other.is_idle_until(us(900));
+    asks.heard(2, lost.report().unwrap()).unwrap();
+    asks.heard(1, other.report().unwrap()).unwrap();
+    asks.is_idle_until(us(30));
+    let until = asks.horizon();
+    assert_eq!(until, us(25) - VirtualSpan::from_ns(1));
+    assert!(!asks.others_are_past(us(24)));
+    asks.is_lost(2);
+    assert!(asks.horizon() == until && !asks.others_are_past(us(24)));
+    other.is_lost(2);
+    asks.heard(1, other.report().unwrap()).unwrap();
+    assert!(asks.horizon() > us(30) && asks.others_are_past(us(24)));
 }
 
 /// What a host has promised it keeps, also if somebody wakes for whom nothing was to happen.

@@ -48,4 +48,6 @@ libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
         }
         let _ = (grants.horizon(), grants.others_are_past(VirtualTime::ZERO), grants.report());
     }
+    // And one of them is lost, whatever it has said.
+    let _ = (grants.is_lost(2), holds.is_lost(2), grants.horizon(), grants.report());
 });
