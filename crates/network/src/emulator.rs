@@ -25,7 +25,7 @@ use std::thread::{self, JoinHandle};
 use vtime::{HostTime, VirtualSpan, VirtualTime, Wakes};
 
 use super::Frame;
-use super::border::{AllHolds, Border, Entering, Hosts, Idle, OtherHosts, Turns};
+use super::border::{AllHolds, Border, Entering, Hosts, Idle, Losing, Lost, OtherHosts, Turns};
 use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::outlook::{Board, Device, Outlook};
@@ -52,6 +52,7 @@ pub struct Emulator {
     all_holds: Option<Arc<AllHolds>>,
     other_hosts: Option<Arc<OtherHosts>>,
     idle: Option<Arc<Idle>>,
+    losing: Option<Arc<Losing>>,
     /// Closing it stops the thread.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<NetworkStats>>,
@@ -86,11 +87,12 @@ pub fn start(
     let board = Arc::clone(&round.board);
     let turns = round.hosts.as_ref().and_then(Hosts::turns);
     let idle = round.hosts.as_ref().map(Hosts::idle);
+    let losing = round.hosts.as_ref().map(Hosts::losing);
     let all_holds = round.hosts.as_ref().map(Hosts::all_holds);
     let other_hosts = round.hosts.as_ref().map(Hosts::others);
     let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
     let (stop, thread) = (Some(stop), Some(thread));
-    Ok(Emulator { board, turns, all_holds, other_hosts, idle, stop, thread })
+    Ok(Emulator { board, turns, all_holds, other_hosts, idle, losing, stop, thread })
 }
 
 impl Emulator {
@@ -116,6 +118,14 @@ impl Emulator {
     #[must_use]
     pub fn other_hosts(&self) -> Option<Arc<OtherHosts>> {
         self.other_hosts.clone()
+    }
+
+    /// Another host is lost: nobody waits for it, and what goes there is dropped and counted. All hosts are to be told of
+    /// lost ones in the same order.
+    pub fn lose(&self, lost: Lost) {
+        if let Some(losing) = &self.losing {
+            losing.tell(lost);
+        }
     }
 
     /// Stops the network; what is under way stays there. Returns what was counted.
@@ -267,6 +277,9 @@ impl Round {
     /// Takes what has come from other hosts. Returns whether there was a frame among it.
     fn enter(&mut self) -> bool {
         let Some(hosts) = &mut self.hosts else { return false };
+        for host in hosts.lose() {
+            self.fabric.lose(host);
+        }
         hosts.take_idle(self.board.waited());
         let entering = hosts.take(host_now());
         let has_entered = !entering.is_empty();

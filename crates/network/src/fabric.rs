@@ -176,6 +176,18 @@ impl Fabric {
         self.send(station, frame);
     }
 
+    /// A host is lost: what goes there is dropped.
+    pub fn lose(&mut self, host: usize) {
+        for direction in 0..self.directions.len() {
+            let begin = self.links[direction / 2].ends[direction % 2];
+            if self.is_here(begin) && self.placement.host_of(self.end_of(direction)) == host {
+                self.directions[direction].lose_end();
+                self.reschedule(Actor::Direction(direction));
+            }
+        }
+        self.departures.retain(|departure| departure.to != host);
+    }
+
     /// What goes on at other hosts, and was not yet taken. Each reaches its host before its arrival.
     pub fn take_departures(&mut self) -> Vec<Departure> {
         std::mem::take(&mut self.departures)

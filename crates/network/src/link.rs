@@ -42,6 +42,8 @@ pub struct Direction {
     /// All frames that have not arrived, in order, with their arrival.
     travelling: VecDeque<(VirtualTime, Frame)>,
     losses: Option<Losses>,
+    /// The host that it leads to is lost.
+    is_end_lost: bool,
     stats: DirectionStats,
 }
 
@@ -64,6 +66,7 @@ impl Direction {
             leaving: VecDeque::new(),
             travelling: VecDeque::new(),
             losses: None,
+            is_end_lost: false,
             stats: DirectionStats::default(),
         }
     }
@@ -82,6 +85,10 @@ impl Direction {
         self.stats.offered += 1;
         if !self.up {
             self.stats.dropped_link_down += 1;
+            return None;
+        }
+        if self.is_end_lost {
+            self.stats.dropped_host_lost += 1;
             return None;
         }
         while self.leaving.front().is_some_and(|&left| left <= now) {
@@ -134,6 +141,13 @@ impl Direction {
             self.transmitter = Transmitter::default();
         }
         self.up = up;
+    }
+
+    /// The host that it leads to is lost, and with it all frames that have not arrived and all that follow.
+    pub fn lose_end(&mut self) {
+        self.is_end_lost = true;
+        self.stats.dropped_host_lost += self.travelling.len() as u64;
+        self.travelling.clear();
     }
 
     /// What was counted so far.

@@ -100,6 +100,9 @@ pub struct DirectionStats {
     /// Frames lost on the wire, as the link loses some.
     #[serde(default)]
     pub dropped_loss: u64,
+    /// Frames to a host that was lost.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub dropped_host_lost: u64,
     /// Frames in the queue or on the wire at the end.
     pub in_flight: u64,
 }
@@ -107,7 +110,11 @@ pub struct DirectionStats {
 impl DirectionStats {
     /// Frames dropped for any reason.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full + self.dropped_link_down + self.dropped_cut + self.dropped_loss
+        self.dropped_queue_full
+            + self.dropped_link_down
+            + self.dropped_cut
+            + self.dropped_loss
+            + self.dropped_host_lost
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a run should have recorded and did not, or recorded although it is no result: stretches
-//! of the plant without a solution, and files from some moment on.
+//! of the plant without a solution, files from some moment on, and hosts that were lost.
 //!
 //! A verdict that is drawn from what is left must not look like one that is drawn from all. So this
 //! is part of `run.json`, and [measures](super::measure) ask it before they call anything known.
@@ -44,6 +44,21 @@ pub struct Loss {
     /// Scenario time from which on it is not whole.
     pub from_ns: i64,
     pub reason: String,
+}
+
+/// A host without which the run went on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LostHost {
+    pub host: String,
+    /// Scenario time up to which it is known to have been there.
+    pub at_ns: i64,
+    /// Why it was taken for lost.
+    pub reason: String,
+    /// Nodes that were on it.
+    pub nodes: Vec<String>,
+    /// Switches that were on it: frames of other nodes may have gone through them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<String>,
 }
 
 impl PlantRecord {

@@ -332,6 +332,7 @@ impl RunFolder {
             addresses: record.scenario.nodes.clone(),
             plant: record.plant.clone(),
             losses: record.losses.clone(),
+            lost_hosts: record.lost_hosts.clone(),
             realtime_zero_ns: record.realtime_zero_ns,
             planned_to: VirtualSpan::from_ns(record.scenario.duration_ns),
             covered_to: VirtualSpan::from_ns(reached),

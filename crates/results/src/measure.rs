@@ -12,7 +12,7 @@ use vtime::VirtualSpan;
 
 use super::capture::{Capture, CapturedFrame};
 use super::disturbance::Watched;
-use super::doubt::{Loss, PlantRecord};
+use super::doubt::{Loss, LostHost, PlantRecord};
 use super::frame::Segment;
 use super::series::Series;
 use super::stream::Streams;
@@ -37,6 +37,8 @@ pub struct RunData {
     pub watched: Option<Watched>,
     pub plant: Option<PlantRecord>,
     pub losses: Vec<Loss>,
+    /// Hosts without which the run went on.
+    pub lost_hosts: Vec<LostHost>,
     /// What `CLOCK_REALTIME` showed at scenario time zero.
     pub realtime_zero_ns: i64,
     /// Planned end of the run: the end of windows that are open.
@@ -240,6 +242,7 @@ fn received(from: &str, to: &str, window: Bounds, data: &RunData) -> Result<Find
     let source = address_of(from, data)?;
     let frames = new_data(capture, Heading::Inbound, data);
     let known = Known::of_capture(to, capture, data).heeding_plant(window, data);
+    let known = known.heeding_lost_hosts([from, to], data);
     let count = frames
         .filter(|(time_ns, segment)| *segment.source.ip() == source && window.holds(*time_ns))
         .filter(|(time_ns, _)| *time_ns < known.sound_to_ns)
@@ -284,7 +287,7 @@ pub(crate) fn new_data_times(
     let mut times_ns: Vec<i64> =
         frames.filter(|(_, segment)| polls(segment)).map(|(time_ns, _)| time_ns).collect();
     times_ns.sort_unstable();
-    let known = Known::of_capture(node, capture, data);
+    let known = Known::of_capture(node, capture, data).heeding_lost_hosts([from, to], data);
     Ok(Polls { times_ns, covered_ns: known.to_ns, known, at })
 }
 
@@ -412,6 +415,21 @@ impl Known {
         let lost = data.plant.as_ref().and_then(|plant| plant.programs_lost(window));
         let Some(lost) = lost else { return self };
         Self { sound_to_ns: self.sound_to_ns.min(lost.from_ns), ..self.up_to(&lost) }
+    }
+
+    /// What two nodes say to each other is not what they would say once the host of one is lost, or one with a switch.
+    fn heeding_lost_hosts(self, nodes: [&str; 2], data: &RunData) -> Self {
+        let is_between = |lost: &&LostHost| {
+            !lost.switches.is_empty() || lost.nodes.iter().any(|node| nodes.contains(&&**node))
+        };
+        data.lost_hosts.iter().filter(is_between).fold(self, |known, lost| {
+            let loss = Loss {
+                file: String::new(),
+                from_ns: lost.at_ns,
+                reason: format!("host `{}` was lost", lost.host),
+            };
+            Self { sound_to_ns: known.sound_to_ns.min(lost.at_ns), ..known.up_to(&loss) }
+        })
     }
 
     fn shortfall(&self, window: Bounds) -> Option<String> {

@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::disturbance::Disturbance;
-use super::doubt::{Loss, PlantRecord};
+use super::doubt::{Loss, LostHost, PlantRecord};
 use super::verdict::Verdict;
 use domain::{Keeping, Pace, PaceStatus, Stalls};
 use report_kit::figure::figure;
@@ -48,6 +48,9 @@ pub struct RunRecord {
     /// came together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRecord>,
+    /// Those of them without which the run went on, as the scenario allows, in the order in which they were lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_hosts: Vec<LostHost>,
     /// Programs, in the order of the scenario.
     pub programs: Vec<ProgramRecord>,
     /// Counters of links and switches, as the network gives them.
@@ -368,6 +371,8 @@ pub enum ProgramEnd {
     Killed {
         signal: i32,
     },
+    /// Its host was lost, and the run went on.
+    HostLost,
 }
 
 impl std::fmt::Display for ProgramEnd {
@@ -379,6 +384,7 @@ impl std::fmt::Display for ProgramEnd {
             Self::Stopped => write!(out, "ran to the end of the run"),
             Self::Exited { code } => write!(out, "exited with {code}"),
             Self::Killed { signal } => write!(out, "ended by signal {signal}"),
+            Self::HostLost => write!(out, "gone with its host"),
         }
     }
 }

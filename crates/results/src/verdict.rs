@@ -46,6 +46,7 @@ pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
         }
         Err(reason) => ((Outcome::NotMeasured, reason), None),
     };
+    let reason = with_lost_hosts(requirement, data, reason);
     Verdict {
         requirement: requirement.clone(),
         outcome,
@@ -111,6 +112,17 @@ fn doubt(
         None => return (outcome, reason),
     };
     (outcome, if reason.is_empty() { why } else { format!("{why}; {reason}") })
+}
+
+/// The reason, with the hosts behind it without which the run went on within the window: whatever was measured, somebody was
+/// not there.
+fn with_lost_hosts(requirement: &Requirement, data: &RunData, reason: String) -> String {
+    let window = Bounds::of(requirement.measure.window, data.planned_to);
+    let lost = data.lost_hosts.iter().filter(|lost| lost.at_ns < window.to_ns);
+    let lost =
+        lost.map(|lost| format!("without host `{}` after {} s", lost.host, seconds(lost.at_ns)));
+    let parts = Some(reason).into_iter().filter(|reason| !reason.is_empty()).chain(lost);
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn source_of(measure: &Measure, data: &RunData) -> Source {

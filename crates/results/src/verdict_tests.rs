@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use super::capture::{Capture, CapturedFrame};
-use super::doubt::{Loss, PlantRecord, Refused};
+use super::doubt::{Loss, LostHost, PlantRecord, Refused};
 use super::frame::tests::frame;
 use super::frame::{Segment, TcpPart};
 use super::measure::RunData;
@@ -428,6 +428,45 @@ fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
     assert!(verdict.reason.contains("could not read the plant"), "{verdict:?}");
     assert_eq!(judge(&latency(2.0), &data).outcome, Outcome::NotMeasured);
     assert_eq!(judge(&latency(0.5), &data).outcome, Outcome::Missed);
+}
+
+/// What is not said by who is not there any more meets nothing, and misses nothing.
+#[test]
+fn what_nodes_of_a_lost_host_do_is_known_up_to_there_only() {
+    let within = Window { from: None, to: Some(VirtualSpan::from_s(5)) };
+    let gap = |at_most| demand(gap(within), None, Some(at_most));
+    let lost = |nodes: &[&str], switches: &[&str]| LostHost {
+        host: "b".into(),
+        at_ns: 3000 * MS,
+        reason: "it was killed".into(),
+        nodes: nodes.iter().map(|&name| name.into()).collect(),
+        switches: switches.iter().map(|&name| name.into()).collect(),
+    };
+    let mut data = run();
+    for (nodes, switches) in
+        [(&["controller"][..], &[][..]), (&["meter", "sensor"], &[]), (&["meter"], &["s"])]
+    {
+        data.lost_hosts = vec![lost(nodes, switches)];
+        let verdict = judge(&gap(150.0), &data);
+        assert_eq!(verdict.outcome, Outcome::NotMeasured, "{verdict:?}");
+        assert!(verdict.reason.contains("host `b` was lost"), "{verdict:?}");
+        assert_eq!(judge(&gap(90.0), &data).outcome, Outcome::Missed);
+    }
+    // Who was not concerned is judged, and the reason says who was missing.
+    data.lost_hosts = vec![lost(&["meter"], &[])];
+    let verdict = judge(&gap(150.0), &data);
+    assert_eq!(verdict.outcome, Outcome::Met);
+    assert!(verdict.reason.ends_with("; without host `b` after 3 s"), "{verdict:?}");
+    let before = demand(
+        Measure {
+            window: Window { from: None, to: Some(VirtualSpan::from_s(2)) },
+            ..gap(1.0).measure
+        },
+        None,
+        Some(150.0),
+    );
+    let verdict = judge(&before, &data);
+    assert!(!verdict.reason.contains("without host"), "{verdict:?}");
 }
 
 /// The same rule for each file that verdicts are drawn from: what came after a hole may be less than

@@ -7,7 +7,7 @@ use remote::Target;
 use signal_bus::{Active, Drive, Through, Wiring};
 
 use super::files::Places;
-use super::model::Host;
+use super::model::{Host, OnLoss};
 use settings::cursor::{Mapping, Placed};
 use settings::problems::{Fault, quoted};
 use settings::suggest;
@@ -46,9 +46,13 @@ fn read_host(name: &Placed<'_, &str>, options: Option<&Mapping<'_>>, places: &Pl
         address: None,
         directory: places.directory.clone(),
         bus: None,
+        on_loss: OnLoss::End,
     };
     let Some(options) = options else { return host };
     host.bus = options.mapping("bus").and_then(|bus| wiring(&bus));
+    if options.choice("on_loss").is_some_and(|word| word.value == "go-on") {
+        host.on_loss = OnLoss::GoOn;
+    }
     if options.has("ssh") {
         host.ssh = Target::read(options, "ssh", &places.directory);
         host.address = options.parse("address", address).map(|address| address.value);

@@ -251,6 +251,13 @@ pub(crate) static HOST: Table = Table {
             Optional,
             "its place on a wired-OR bus of GPIO lines, whose edge stops its clock before a word over the network can",
         ),
+        key(
+            "on_loss",
+            Choice(&["end", "go-on"]),
+            Default("end"),
+            "when the host dies or nothing is heard of it for 4 s: `end`, the run ends with the reason; `go-on`, the \
+             other hosts go on without it and its nodes, and no requirement is met by what they cannot do any more",
+        ),
     ],
 };
 

@@ -150,6 +150,17 @@ pub struct Host {
     pub directory: PathBuf,
     /// Its place on a signal bus.
     pub bus: Option<Wiring>,
+    pub on_loss: OnLoss,
+}
+
+/// What it means for the run that a host dies or is not heard any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnLoss {
+    /// The run ends, with the reason.
+    #[default]
+    End,
+    /// The others go on without it; the report says so.
+    GoOn,
 }
 
 /// A place where programs run.

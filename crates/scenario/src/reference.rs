@@ -118,6 +118,7 @@ hosts:
       drive: open-drain
       debounce: 20 us
       through: module
+    on_loss: go-on
   desk: {}
 ",
         tables: &[("", Shape::Of(&HOST)), ("hosts.*.bus", Shape::Of(&BUS))],

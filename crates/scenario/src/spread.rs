@@ -1,6 +1,6 @@
 //! Nodes and the network over several hosts: what is where, and what cannot be.
 
-use super::model::{Hosts, Node};
+use super::model::{Hosts, Node, OnLoss};
 use super::{hosts, network, nodes};
 use ::hosts::Sync;
 use ::network::placement::{LEAST_BETWEEN_HOSTS, Placement, TooShort};
@@ -21,6 +21,12 @@ pub(super) fn check(
             let what = format!("no node is on the host {}", quoted(&name.value));
             name.place.wrong(what, "let a node name it as its `host`, or remove it");
         }
+    }
+    if let [host] = &hosts.hosts[..]
+        && host.on_loss == OnLoss::GoOn
+    {
+        let what = "there is no other host that could go on";
+        hosts.names[0].place.wrong(what, "remove its `on_loss`, or name two or more `hosts`");
     }
     let in_turn = scenario.choice("order").is_some_and(|word| word.value != "together");
     if in_turn && hosts.hosts.len() > 1 {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,8 @@ struct Known {
     name: String,
     /// When something was heard of it last, as host time.
     heard_at: AtomicI64,
+    /// It is out of the run.
+    is_out: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +82,11 @@ impl OtherHosts {
         answered.map(|(&host, answer)| self.wait(host, &answer, until)).collect()
     }
 
+    /// Whether a host is one of the run, which it is not any more once it is lost.
+    pub fn is_there(&self, host: usize) -> bool {
+        self.hosts.get(host).is_some_and(|known| !known.is_out.load(Ordering::Relaxed))
+    }
+
     /// Answers what this host was asked.
     pub fn answer(&self, asked: &Asked, octets: Vec<u8>) {
         self.to_say.lock().answers.push((asked.from, asked.number, octets));
@@ -104,7 +111,7 @@ impl OtherHosts {
     }
 
     fn why_silent(&self, host: usize, longest: Duration) -> String {
-        let Known { name, heard_at } = &self.hosts[host];
+        let Known { name, heard_at, .. } = &self.hosts[host];
         let silence = host_now() - HostTime::from_ns(heard_at.load(Ordering::Relaxed));
         if silence >= SILENT_AFTER {
             let ms = silence.as_ns() / 1_000_000;
@@ -133,7 +140,11 @@ impl Asking {
     /// Between hosts of these names; `asked` is told what others ask.
     pub(super) fn new(names: Vec<String>, asked: Sender<Asked>, now: HostTime) -> io::Result<Self> {
         let questions = Questions::new(names.len());
-        let known = |name| Known { name, heard_at: AtomicI64::new(now.as_ns()) };
+        let known = |name| Known {
+            name,
+            heard_at: AtomicI64::new(now.as_ns()),
+            is_out: AtomicBool::new(false),
+        };
         let hosts = names.into_iter().map(known).collect();
         let others = OtherHosts { wake: Wake::new()?, to_say: Mutex::default(), hosts };
         let (waiting, lost) = (BTreeMap::new(), BTreeMap::new());
@@ -151,6 +162,12 @@ impl Asking {
     /// Something has come from a host.
     pub(super) fn heard(&self, host: usize, now: HostTime) {
         self.others.hosts[host].heard_at.store(now.as_ns(), Ordering::Relaxed);
+    }
+
+    /// A host is out of the run, for this reason.
+    pub(super) fn is_out(&mut self, host: usize, why: &str) {
+        self.others.hosts[host].is_out.store(true, Ordering::Relaxed);
+        self.lost(host, why);
     }
 
     /// A host does not do as it should, or is lost: nobody waits for it, and who asks it is told why.

@@ -1,6 +1,6 @@
 //! Clocks that run by themselves (`sync: free`), and are put right beside that of the first host.
 //!
-//! Each other host asks the first one what its clocks show. So it knows when the first one has let all go on, on its
+//! Each other host asks the first one, or the first of those that are left, what its clocks show. So it knows when the first one has let all go on, on its
 //! own clock ([`Free::goes_at`]), and by how much its virtual clock differs. If that is more than a little, it
 //! goes ahead at once or stands for a moment; nobody sees it go back.
 //!
@@ -15,8 +15,6 @@ use vtime::{HostSpan, HostTime, VirtualSpan};
 
 use crate::stats::{FreeClock, LatenessCounter};
 
-/// The host that the others follow.
-const FIRST: usize = 0;
 /// From one question to the next: for the first ones, and then.
 const ASKS_OFTEN: HostSpan = HostSpan::from_ms(2);
 const ASKS: HostSpan = HostSpan::from_ms(100);
@@ -29,6 +27,8 @@ const GOES_LONGEST: HostSpan = HostSpan::from_ms(1000);
 #[derive(Debug)]
 pub(super) struct Free {
     me: usize,
+    /// The host that the others follow.
+    first: usize,
     comparison: Comparison,
     asks: u64,
     ask_at: HostTime,
@@ -47,6 +47,7 @@ impl Free {
     pub(super) fn new(me: usize, now: HostTime) -> Self {
         Self {
             me,
+            first: 0,
             comparison: Comparison::default(),
             asks: 0,
             ask_at: now,
@@ -59,23 +60,29 @@ impl Free {
         }
     }
 
-    /// Another host asks or tells. Returns on the own clock when all go on, if it says that.
-    ///
-    /// # Errors
-    /// When that host has nothing to say of that.
-    pub(super) fn heard(&mut self, from: usize, clock: Clock) -> Result<Option<HostTime>, String> {
+    /// A host is lost, and all follow this one now.
+    pub(super) fn is_lost(&mut self, host: usize, first: usize) {
+        self.asked.retain(|(from, ..)| *from != host);
+        if first != self.first {
+            self.first = first;
+            (self.comparison, self.told) = (Comparison::default(), Vec::new());
+            (self.asks, self.ask_at) = (0, host_now());
+        }
+    }
+
+    /// Another host asks or tells. Returns on the own clock when all go on, if it says that. What is said to or by one that
+    /// the others do not follow is nothing: of which hosts are lost not all are told at once.
+    pub(super) fn heard(&mut self, from: usize, clock: Clock) -> Option<HostTime> {
         let now = host_now();
         match clock {
-            Clock::Ask { asked } if self.me == FIRST => self.asked.push((from, asked, now)),
-            Clock::Tell { asked, heard, told, runs } if from == FIRST => {
+            Clock::Ask { asked } if self.me == self.first => self.asked.push((from, asked, now)),
+            Clock::Tell { asked, heard, told, runs } if from == self.first => {
                 self.told.push((Exchange { asked, heard, told, answered: now }, runs));
             }
-            Clock::Goes { at } if from == FIRST => return Ok(self.goes_at(at, now)),
-            Clock::Ask { .. } | Clock::Tell { .. } | Clock::Goes { .. } => {
-                return Err("speaks of clocks that others do not follow".to_owned());
-            }
+            Clock::Goes { at } if from == self.first => return self.goes_at(at, now),
+            Clock::Ask { .. } | Clock::Tell { .. } | Clock::Goes { .. } => {}
         }
-        Ok(None)
+        None
     }
 
     fn goes_at(&self, at: HostTime, now: HostTime) -> Option<HostTime> {
@@ -105,17 +112,17 @@ impl Free {
             }
         }
         let now = host_now();
-        if self.me != FIRST && now >= self.ask_at {
+        if self.me != self.first && now >= self.ask_at {
             self.asks += 1;
             self.ask_at = now + if self.asks < OFTEN { ASKS_OFTEN } else { ASKS };
-            says.push((FIRST, Word::Clock(Clock::Ask { asked: now })));
+            says.push((self.first, Word::Clock(Clock::Ask { asked: now })));
         }
         says
     }
 
     /// When it has to ask again; never, on the first host.
     pub(super) fn due(&self) -> HostTime {
-        if self.me == FIRST { HostTime::MAX } else { self.ask_at }
+        if self.me == self.first { HostTime::MAX } else { self.ask_at }
     }
 
     /// A frame has come so much after its time on the clock of this host.

@@ -183,6 +183,7 @@ pub(super) struct Holding {
     runs_to: Option<VirtualTime>,
     waiting: Vec<Sender<VirtualTime>>,
     heard: Vec<(usize, Message)>,
+    lost: Vec<usize>,
     /// When the word to go on takes effect, where clocks run by themselves.
     as_of: Option<HostTime>,
     /// When this host has let all go on.
@@ -199,6 +200,7 @@ impl Holding {
             runs_to: None,
             waiting: Vec::new(),
             heard: Vec::new(),
+            lost: Vec::new(),
             as_of: None,
             went_at: None,
         })
@@ -237,6 +239,11 @@ impl Holding {
         self.heard.push((from, message));
     }
 
+    /// A host is lost.
+    pub(super) fn is_lost(&mut self, host: usize) {
+        self.lost.push(host);
+    }
+
     /// Does what is to be done now. Returns what is to be said to all others.
     pub(super) fn step(&mut self, domain: &Arc<Domain>) -> Vec<Message> {
         self.all.wake.clear();
@@ -245,6 +252,10 @@ impl Holding {
             let mut asked = self.all.asked.lock();
             (std::mem::take(&mut asked.holds), std::mem::take(&mut asked.releases))
         };
+        for host in std::mem::take(&mut self.lost) {
+            let todo = self.holds.is_lost(host);
+            self.obey(domain, todo, &mut says);
+        }
         for (from, message) in std::mem::take(&mut self.heard) {
             let todo = self.holds.heard(from, message);
             self.obey(domain, todo, &mut says);
@@ -308,7 +319,9 @@ impl Holding {
                     self.hold = None;
                 }
                 Do::Say(message) => {
-                    if message.say == Say::Go && self.sync == Sync::Free {
+                    // Where it runs already this is said again, as a host was lost that may have said it.
+                    let goes_on = message.say == Say::Go && self.hold.is_some();
+                    if goes_on && self.sync == Sync::Free {
                         self.went_at = Some(host_now());
                         self.as_of = self.went_at;
                     }

@@ -14,6 +14,7 @@ mod connection;
 mod free;
 mod holding;
 mod idle;
+mod lost;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -49,6 +50,8 @@ use holding::Holding;
 pub use holding::{AllHeld, AllHolds};
 pub(super) use idle::Idle;
 pub use idle::Sleep;
+pub(super) use lost::Losing;
+pub use lost::Lost;
 pub use turns::Turns;
 
 /// From one sign of life to the next, where nothing else is said.
@@ -77,18 +80,20 @@ pub struct Border {
     pub silence_longest: HostSpan,
     /// Told, once, when each other host was there.
     pub met: Sender<()>,
-    /// Told, once, of a host that does not do as it should or is lost: no result is right any more.
+    /// Told, once of each, of hosts that are silent or do not do as they should.
     pub faults: Sender<Fault>,
     /// Told what other hosts ask this one; to be answered by [`OtherHosts::answer`].
     pub asked: Sender<Asked>,
 }
 
-/// A host that does not do as it should, or is lost.
+/// A host is silent, or does not do as it should.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     pub host: usize,
     /// In a sentence, with its name.
     pub reason: String,
+    /// Whether it has said what no host says that works as it should: then no result is right any more.
+    pub is_wrong: bool,
 }
 
 /// Where another host is, and what proves that it is that one.
@@ -143,13 +148,13 @@ pub(super) struct Hosts {
     idle: Arc<Idle>,
     holding: Holding,
     asking: Asking,
+    losing: Arc<Losing>,
     /// The last report was at this host time.
     said_at: HostTime,
     silence_longest: HostSpan,
     /// `None` once it was told.
     met: Option<Sender<()>>,
-    /// `None` once a fault was told.
-    faults: Option<Sender<Fault>>,
+    faults: Sender<Fault>,
 }
 
 /// All that there is about one other host.
@@ -163,6 +168,10 @@ struct PeerLink {
     tried_at: Option<HostTime>,
     beat_at: HostTime,
     heard_at: HostTime,
+    /// Whether it was told of that it is silent or does not do as it should.
+    is_told_of: bool,
+    /// It is lost, and nothing is said to it or heard of it any more.
+    is_lost: bool,
 }
 
 impl Hosts {
@@ -176,6 +185,8 @@ impl Hosts {
             tried_at: None,
             beat_at: now,
             heard_at: now,
+            is_told_of: false,
+            is_lost: false,
         };
         let names = border.peers.iter().map(|peer| peer.name.clone()).collect();
         Ok(Self {
@@ -192,10 +203,11 @@ impl Hosts {
             idle: Arc::new(Idle::new()?),
             holding: Holding::new(border.me, border.placement.hosts(), border.sync)?,
             asking: Asking::new(names, border.asked, now)?,
+            losing: Arc::new(Losing::new()?),
             said_at: now,
             silence_longest: border.silence_longest,
             met: Some(border.met),
-            faults: Some(border.faults),
+            faults: border.faults,
         })
     }
 
@@ -212,6 +224,34 @@ impl Hosts {
     /// Where other hosts are asked.
     pub(super) fn others(&self) -> Arc<OtherHosts> {
         self.asking.others()
+    }
+
+    /// Where it is told that hosts are lost.
+    pub(super) fn losing(&self) -> Arc<Losing> {
+        Arc::clone(&self.losing)
+    }
+
+    /// Takes it that hosts are lost, if that was told. Returns which.
+    pub(super) fn lose(&mut self) -> Vec<usize> {
+        let mut lost = Vec::new();
+        for Lost { host, reason } in self.losing.take() {
+            let is_other = host != self.me && host < self.links.len();
+            if !is_other || self.links[host].is_lost {
+                continue;
+            }
+            let link = &mut self.links[host];
+            (link.is_lost, link.connection) = (true, None);
+            self.unproven.retain(|one| !one.is_to(host));
+            self.asking.is_out(host, &reason);
+            self.grants.is_lost(host);
+            self.holding.is_lost(host);
+            let first = self.links.iter().position(|link| !link.is_lost).unwrap_or(self.me);
+            if let Some(free) = &mut self.free {
+                free.is_lost(host, first);
+            }
+            lost.push(host);
+        }
+        lost
     }
 
     /// Passes on what is asked and answered.
@@ -323,7 +363,7 @@ impl Hosts {
         let proven = self.links.iter().filter_map(|link| link.connection.as_ref());
         let connections = proven.chain(&self.unproven);
         let all = connections.map(|one| (one.descriptor(), one.has_unsent()));
-        let asked = [self.holding.descriptor(), self.asking.descriptor()];
+        let asked = [self.holding.descriptor(), self.asking.descriptor(), self.losing.descriptor()];
         let own = [self.listener.as_fd(), self.turns.descriptor(), self.idle.descriptor()];
         let own = own.into_iter().chain(asked);
         all.chain(own.map(|fd| (fd, false)))
@@ -361,8 +401,9 @@ impl Hosts {
             }
         }
         self.look_for_silence(now);
-        let is_there =
-            |(host, link): (usize, &PeerLink)| host == self.me || link.connection.is_some();
+        let is_there = |(host, link): (usize, &PeerLink)| {
+            host == self.me || link.is_lost || link.connection.is_some()
+        };
         if self.links.iter().enumerate().all(is_there)
             && let Some(met) = self.met.take()
         {
@@ -423,7 +464,7 @@ impl Hosts {
             .links
             .iter()
             .enumerate()
-            .any(|(host, link)| host < self.me && link.connection.is_none());
+            .any(|(host, link)| host < self.me && !link.is_lost && link.connection.is_none());
         let asks = self.free.as_ref().map_or(HostTime::MAX, Free::due);
         asks.min(now + if is_missing { RETRY } else { BEAT })
     }
@@ -435,18 +476,26 @@ impl Hosts {
     }
 
     fn say(&mut self, to: usize, word: &Word) {
+        if self.links[to].is_lost {
+            return;
+        }
         if !self.links[to].session.say(word.encode()) {
-            self.fail(to, "takes nothing any more that is sent to it");
+            self.tell_of(to, "takes nothing any more that is sent to it", false);
         }
     }
 
-    /// A host does not do as it should, or is lost.
+    /// A host does not do as it should.
     pub(super) fn fail(&mut self, host: usize, what: &str) {
-        let reason = format!("host `{}` {what}", self.links[host].peer.name);
+        self.tell_of(host, what, true);
+    }
+
+    fn tell_of(&mut self, host: usize, what: &str, is_wrong: bool) {
+        let link = &mut self.links[host];
+        let reason = format!("host `{}` {what}", link.peer.name);
         self.asking.lost(host, &reason);
-        if let Some(faults) = self.faults.take() {
+        if !std::mem::replace(&mut link.is_told_of, true) {
             // Whoever is told may have ended the run already.
-            let _ = faults.send(Fault { host, reason });
+            let _ = self.faults.send(Fault { host, reason, is_wrong });
         }
     }
 
@@ -471,7 +520,7 @@ impl Hosts {
         for (host, link) in self.links.iter_mut().enumerate().take(self.me) {
             let is_tried = link.tried_at.is_some_and(|at| now - at < RETRY);
             let is_under_way = self.unproven.iter().any(|one| one.is_to(host));
-            if link.connection.is_some() || is_tried || is_under_way {
+            if link.is_lost || link.connection.is_some() || is_tried || is_under_way {
                 continue;
             }
             link.tried_at = Some(now);
@@ -494,6 +543,9 @@ impl Hosts {
     ) {
         let Some(host) = connection.host().filter(|&host| host != self.me) else { return };
         let link = &mut self.links[host];
+        if link.is_lost {
+            return;
+        }
         if !connection.is_to(host) {
             let first = link.session.connected();
             connection.send(first);
@@ -551,7 +603,7 @@ impl Hosts {
                 let Some(free) = &mut self.free else {
                     return Err("speaks of clocks that run by themselves".to_owned());
                 };
-                if let Some(at) = free.heard(from, clock)? {
+                if let Some(at) = free.heard(from, clock) {
                     self.holding.goes_as_of(at);
                 }
                 Ok(())
@@ -570,12 +622,12 @@ impl Hosts {
     }
 
     fn look_for_silence(&mut self, now: HostTime) {
-        let is_silent = |link: &PeerLink| now - link.heard_at > self.silence_longest;
-        let silent =
-            (0..self.links.len()).find(|&host| host != self.me && is_silent(&self.links[host]));
-        if let Some(host) = silent {
-            let longest_ms = self.silence_longest.as_ns() / 1_000_000;
-            self.fail(host, &format!("has not answered for {longest_ms} ms"));
+        let longest_ms = self.silence_longest.as_ns() / 1_000_000;
+        let is_silent =
+            |link: &PeerLink| !link.is_lost && now - link.heard_at > self.silence_longest;
+        let others = (0..self.links.len()).filter(|&host| host != self.me);
+        for host in others.filter(|&host| is_silent(&self.links[host])).collect::<Vec<_>>() {
+            self.tell_of(host, &format!("has not answered for {longest_ms} ms"), false);
         }
     }
 }

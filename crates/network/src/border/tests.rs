@@ -197,7 +197,59 @@ fn a_host_that_is_held_holds_the_others_and_one_that_dies_is_told_of() {
     drop(parts.parts.remove(0).emulator);
     let fault = parts.faults.recv_timeout(Duration::from_secs(20)).unwrap();
     let reason = "host `n0` has not answered for 3000 ms".to_owned();
-    assert_eq!(fault, Fault { host: 0, reason });
+    assert_eq!(fault, Fault { host: 0, reason, is_wrong: false });
+}
+
+/// The first host dies while it holds all, and each of the others is told so at a time of its own.
+#[test]
+fn those_that_are_left_go_on_without_a_host_that_is_lost() {
+    for sync in [Sync::Granted, Sync::Free] {
+        let Some(mut parts) = Parts::start_with(3, sync, |address| address) else { return };
+        let at = |parts: &Parts, n: usize| parts.parts[n].domain.now();
+        waits_for("they run", || at(&parts, 1) > VirtualTime::from_ns(20_000_000));
+        let stand = parts.parts[0].emulator.all_holds().unwrap().hold().unwrap();
+        drop(parts.parts.remove(0).emulator);
+        // By number, as it was: the first of these two is host 1.
+        let told: Vec<_> =
+            (0..2).map(|_| parts.faults.recv_timeout(Duration::from_secs(20)).unwrap()).collect();
+        assert!(told.iter().all(|fault| fault.host == 0 && !fault.is_wrong), "{told:?}");
+        assert_eq!([0, 1].map(|n| at(&parts, n)), [stand; 2]);
+        let lost = Lost { host: 0, reason: "host `n0` is lost".to_owned() };
+        parts.parts[0].emulator.lose(lost.clone());
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(at(&parts, 0), stand, "it goes on before the other one was told");
+        parts.parts[1].emulator.lose(lost);
+        waits_for("they go on", || {
+            [0, 1].iter().all(|&n| at(&parts, n) > stand + VirtualSpan::from_ms(20))
+        });
+        let others = parts.parts[0].emulator.other_hosts().unwrap();
+        assert!(!others.is_there(0) && others.is_there(2));
+        let why = others.ask(&[0], b"are you there", None).pop().unwrap().unwrap_err();
+        // What it was told of first.
+        assert_eq!(why, "host `n0` has not answered for 3000 ms");
+        for round in 0..20 {
+            let holds = parts.parts[round % 2].emulator.all_holds().unwrap();
+            let stand = holds.hold().unwrap();
+            assert_eq!([0, 1].map(|n| at(&parts, n)), [stand; 2]);
+            assert!(holds.release());
+            waits_for("they go on", || (0..2).all(|n| at(&parts, n) > stand));
+        }
+        // Nodes keep their addresses: that of each is one more than its place now.
+        for (from, to) in [(0, 2), (1, 1)] {
+            let sent = at(&parts, from);
+            let socket = &parts.parts[from].socket;
+            socket.send_to(&sent.as_ns().to_le_bytes(), (address(to), PORT)).unwrap();
+            let mut octets = [0; 8];
+            assert_eq!(receive(&parts.parts[to - 1].socket, &mut octets).unwrap(), 8);
+            assert!((at(&parts, to - 1) - sent).as_ns() > 2_000_000);
+        }
+        parts.parts[1].socket.send_to(b"nobody", (address(0), PORT)).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        let stats = parts.parts.remove(1).emulator.stop();
+        // From the switch, which is on the last host.
+        assert!(stats.links[0].backward.dropped_host_lost > 0, "{:?}", stats.links);
+        assert!(parts.faults.try_recv().is_err());
+    }
 }
 
 #[test]

@@ -104,8 +104,9 @@ fn direction(value: &Value) -> Option<Markup> {
     ];
     let counts = causes.iter().map(|(key, words)| Some((count(key)?, *words)));
     let mut counts: Vec<(u64, &str)> = counts.collect::<Option<_>>()?;
-    // Records of older versions do not have it.
+    // Records of older versions do not have the first, and most have no lost host.
     counts.extend(count("dropped_loss").map(|count| (count, "lost on the wire")));
+    counts.extend(count("dropped_host_lost").map(|count| (count, "to a lost host")));
     let some = counts.iter().filter(|(count, _)| *count > 0);
     let some: Vec<String> = some.map(|(count, words)| format!("{count} {words}")).collect();
     let dropped = if some.is_empty() { "none".to_owned() } else { some.join(", ") };

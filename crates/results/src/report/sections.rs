@@ -358,6 +358,7 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Commit", versions.git_commit.clone().unwrap_or_default()),
         ("Plant engine", versions.plant_engine.clone().unwrap_or_default()),
         ("Hosts of nodes", hosts(record)),
+        ("Lost hosts", lost_hosts(record)),
         ("Clocks of hosts", clocks(record)),
         ("CPU", machine.cpu_model.clone()),
         ("Cores", machine.cores.to_string()),
@@ -420,6 +421,16 @@ fn hosts(record: &RunRecord) -> String {
     });
     let hosts: Vec<String> = hosts.collect();
     if hosts.is_empty() { "this one".to_owned() } else { hosts.join(" | ") }
+}
+
+/// The hosts without which the run went on.
+fn lost_hosts(record: &RunRecord) -> String {
+    let lost = record.lost_hosts.iter().map(|lost| {
+        let (at, nodes) = (seconds(lost.at_ns), lost.nodes.join(", "));
+        format!("{} after {at} s ({nodes}): {}", lost.host, lost.reason)
+    });
+    let lost: Vec<String> = lost.collect();
+    if lost.is_empty() { "none".to_owned() } else { lost.join(" | ") }
 }
 
 /// What others made of the factor that was asked for.

@@ -47,6 +47,9 @@ pub trait Together: Send + Sync {
     /// Their names, by number.
     fn names(&self) -> &[String];
 
+    /// Whether a host is one of the run, which it is not any more once it is lost.
+    fn is_there(&self, host: usize) -> bool;
+
     /// Asserts one more hold of this host. Returns where all clocks stand; `None` if the run is over.
     fn hold(&self) -> Option<VirtualTime>;
 

@@ -4,7 +4,8 @@
 //! How it stands is asked of all others at the same time, and one that is silent costs nobody more than [`LOOK_LONGEST`]. A hold
 //! is released by the host that has it, a program is dilated by the host that it is on. The factor of the clock is one
 //! for all: the first host changes it, one change after the other, while it holds all clocks, so that each host
-//! changes it at the same virtual time. It waits for all of them as long as that takes; a host that is lost ends the run.
+//! changes it at the same virtual time. It waits for all of them as long as that takes; a host that is lost ends the run, or
+//! is none of it any more, and the first of those that are left is the first.
 //!
 //! What another host asks can be asked by whoever may open a socket of this domain, and an answer that cannot be
 //! understood is none.
@@ -24,8 +25,6 @@ use crate::intervention::{Action, Caller};
 const LOOK_LONGEST: Duration = Duration::from_secs(2);
 /// How long it may take to do what concerns it alone.
 const DO_LONGEST: Duration = Duration::from_secs(20);
-/// The host that changes the factor of all clocks.
-const FIRST: usize = 0;
 
 /// What one host asks another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -153,14 +152,16 @@ impl AllHosts {
     /// When the run is over, or ends as a host is lost.
     pub(super) fn dilate(&self, here: &Local, tdf: Tdf, by: Caller) -> Result<(), String> {
         let tdf_millionths = tdf.millionths();
-        if self.together.me() != FIRST {
+        let first = self.first();
+        if self.together.me() != first {
             let question = Question::Dilate { tdf_millionths, by };
-            return self.done(FIRST, self.ask_one(FIRST, &question, None));
+            return self.done(first, self.ask_one(first, &question, None));
         }
         let _turn = self.changing.lock();
         let Some(at) = self.together.hold() else { return Err("the run is over".to_owned()) };
         let question = Question::Change { tdf_millionths, at_ns: at.as_ns() };
-        let hosts = self.other_numbers();
+        let mut hosts = self.other_numbers();
+        hosts.retain(|&host| self.together.is_there(host));
         let answers = self.ask(&hosts, &question, None);
         let mut outcomes = vec![here.dilate_at(tdf, at)];
         outcomes.extend(hosts.iter().zip(answers).map(|(&host, answer)| self.done(host, answer)));
@@ -191,10 +192,12 @@ impl AllHosts {
                 true => Ok(Answer::Done),
                 false => Err("no hold was asserted there".to_owned()),
             },
-            Question::Dilate { tdf_millionths, by: caller } if self.together.me() == FIRST => {
+            Question::Dilate { tdf_millionths, by: caller }
+                if self.together.me() == self.first() =>
+            {
                 self.dilate(here, factor(tdf_millionths)?, by(caller)).map(|()| Answer::Done)
             }
-            Question::Change { tdf_millionths, at_ns } if from == FIRST => {
+            Question::Change { tdf_millionths, at_ns } if from == self.first() => {
                 let (tdf, at) = (factor(tdf_millionths)?, VirtualTime::from_ns(at_ns));
                 here.dilate_at(tdf, at).map(|()| Answer::Done)
             }
@@ -207,6 +210,12 @@ impl AllHosts {
                 Ok(Answer::Detail(Box::new(dilated)))
             }
         }
+    }
+
+    /// The host that changes the factor of all clocks.
+    fn first(&self) -> usize {
+        let me = self.together.me();
+        (0..me).find(|&host| self.together.is_there(host)).unwrap_or(me)
     }
 
     fn other_numbers(&self) -> Vec<usize> {
@@ -331,6 +340,8 @@ mod tests {
         /// By host, the factors that its clock was given, and when.
         changes: Mutex<[Vec<(VirtualTime, u64)>; HOSTS]>,
         lost: Mutex<BTreeSet<usize>>,
+        /// Those of the lost hosts that are none of the run any more.
+        out: Mutex<BTreeSet<usize>>,
     }
 
     struct Seen {
@@ -348,6 +359,7 @@ mod tests {
                 holds: Mutex::default(),
                 changes: Mutex::default(),
                 lost: Mutex::default(),
+                out: Mutex::default(),
             });
             let host = |me: usize| {
                 let off = FreezeConfig { freeze: Freeze::Off, method: None };
@@ -409,6 +421,10 @@ mod tests {
 
         fn names(&self) -> &[String] {
             &self.world.names
+        }
+
+        fn is_there(&self, host: usize) -> bool {
+            !self.world.out.lock().contains(&host)
         }
 
         fn hold(&self) -> Option<VirtualTime> {
@@ -530,6 +546,18 @@ mod tests {
         assert_eq!(world.dilate(2, "5").unwrap_err(), "host `h0` has not answered for 3 ms");
         assert_eq!(world.factors()[2], 2_000_000);
         assert_eq!(*world.holds.lock(), [0; HOSTS], "nobody is held for ever");
+    }
+
+    #[test]
+    fn where_a_host_is_none_of_the_run_any_more_the_first_of_the_others_is_the_first() {
+        let world = World::new();
+        world.lost.lock().insert(0);
+        world.out.lock().insert(0);
+        world.dilate(2, "2").unwrap();
+        world.dilate(1, "3").unwrap();
+        assert_eq!(world.factors(), [1_000_000, 3_000_000, 3_000_000]);
+        let changes = world.changes.lock().clone();
+        assert_eq!((changes[0].len(), &changes[1]), (0, &changes[2]));
     }
 
     #[test]

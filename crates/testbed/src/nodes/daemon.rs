@@ -21,6 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 use scenario::model::Order;
 use vtime::{HostSpan, Tdf, VirtualTime};
 
+use super::lost::LostHosts;
 use super::node::{FromNode, NodeHandle};
 use super::orders::{self, Exited, FinalReport, Report, Setup};
 use super::other_hosts::{self, OverHosts};
@@ -34,7 +35,7 @@ use crate::devices::{self, Randomness, Server};
 use domain::{Domain, Guard, NodeTime, Pace, Start};
 use hosts::Sync;
 use hosts::seal::PairSecret;
-use network::border::{AllHolds, Border, Fault, Following, Peer};
+use network::border::{AllHolds, Border, Fault, Following, Lost, Peer};
 use network::emulator::{self, Emulator};
 use os::fds;
 use os::signals;
@@ -50,7 +51,7 @@ use signal_bus::{Driver, Drives, Place, Watcher, Watches, Wiring};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long hosts may take to connect to each other, once all of them wait for that.
 const MEET_LONGEST: Duration = Duration::from_secs(10);
-/// How long a runner may take to end a run of which a host is lost.
+/// How long a runner may take to end a run of which a host is lost, or to say that it goes on.
 const LOST_LONGEST: Duration = Duration::from_secs(10);
 /// How long the last output of programs may take to be reported after all of them have ended.
 const OUTPUT_LONGEST: Duration = Duration::from_secs(1);
@@ -90,6 +91,7 @@ pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
                 }
             }
             orders::Order::Answer { ask, outcome } => agent.points.answer(ask, outcome),
+            orders::Order::Lost { host, reason } => agent.lose(Lost { host, reason }),
             orders::Order::Status => owner.report(&Report::Status(agent.control.status())),
             orders::Order::End => {
                 let ended = agent.end();
@@ -115,6 +117,7 @@ struct Agent {
     points: Arc<Points>,
     nodes: BTreeMap<String, NodeHandle>,
     network: Option<Emulator>,
+    lost: Arc<LostHosts>,
     /// Where other hosts connect to, until they do.
     listener: Option<TcpListener>,
     files: Vec<(String, Server)>,
@@ -220,6 +223,7 @@ impl Agent {
             freezer,
             nodes: BTreeMap::new(),
             network: None,
+            lost: Arc::default(),
             listener: None,
             files: Vec::new(),
             random: Vec::new(),
@@ -364,17 +368,7 @@ impl Agent {
         self.control.span_hosts(Arc::new(over));
         self.follow_bus()?;
         other_hosts::answer(asked, &self.control, &others)?;
-        let (owner, programs) = (Arc::clone(&self.owner), Arc::clone(&self.programs));
-        thread::Builder::new().name("faults".into()).spawn(move || {
-            if let Ok(Fault { host, reason }) = told.recv()
-                && !programs.stopping.load(Ordering::Relaxed)
-            {
-                owner.report(&Report::Lost { host, reason });
-                // A runner that cannot be heard any more, or hears nothing, ends nothing.
-                thread::sleep(LOST_LONGEST);
-                owner.hang_up();
-            }
-        })?;
+        self.report_faults(told)?;
         ensure!(
             all_met.recv_timeout(MEET_LONGEST).is_ok(),
             "not all hosts were connected within {MEET_LONGEST:?}: see that they reach each other at the addresses \
@@ -397,6 +391,33 @@ impl Agent {
         let following = Following::start(ends, all, Arc::clone(&self.domain), tell);
         self.following = Some(following.context("cannot follow the signal bus")?);
         Ok(())
+    }
+
+    /// Reports what other hosts are found to be, and ends this one if nothing comes of that: a runner that cannot be heard any
+    /// more, or hears nothing, ends nothing, and it may be this host that is lost.
+    fn report_faults(&self, told: mpsc::Receiver<Fault>) -> std::io::Result<()> {
+        let (owner, programs) = (Arc::clone(&self.owner), Arc::clone(&self.programs));
+        let lost = Arc::clone(&self.lost);
+        thread::Builder::new().name("faults".into()).spawn(move || {
+            for Fault { host, reason, is_wrong } in told {
+                if programs.stopping.load(Ordering::Relaxed) {
+                    continue;
+                }
+                owner.report(&Report::Lost { host, reason, wrong: is_wrong });
+                if !lost.has_within(host, LOST_LONGEST) {
+                    owner.hang_up();
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Goes on without another host.
+    fn lose(&self, lost: Lost) {
+        self.lost.add(lost.host);
+        if let Some(network) = &self.network {
+            network.lose(lost);
+        }
     }
 
     /// Where all hosts are held, if their clocks run by themselves.

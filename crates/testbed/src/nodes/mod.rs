@@ -3,6 +3,7 @@
 //! - [`daemon`]: `qcycle agent`, which a run starts; [`orders`] is what the two say to each other
 //! - [`child`]: an agent as a child of whoever starts it
 //! - [`relay`]: `qcycle relay`, between an agent on another machine and its runner; [`line`] is what goes over the line
+//! - [`lost`]: which hosts are lost
 //! - [`needs`], [`kept`]: what they need of the machine, and what programs get of its variables
 //! - [`node`]: a place where programs run
 //! - [`other_hosts`]: asks the agents of other hosts, and answers them
@@ -15,6 +16,7 @@ pub mod child;
 pub mod daemon;
 pub mod kept;
 pub mod line;
+mod lost;
 pub mod needs;
 pub mod node;
 pub mod orders;

@@ -38,6 +38,8 @@ pub enum Order {
     Begin,
     /// The answer to a [`Report::Ask`].
     Answer { ask: u64, outcome: PlantAnswer },
+    /// Another host is lost, and the run goes on without it. All hosts that are left are told of lost ones in the same order.
+    Lost { host: usize, reason: String },
     /// Report how the domain stands.
     Status,
     /// Stop everything, answer with [`Report::Ended`], and end.
@@ -140,9 +142,16 @@ pub enum Report {
     },
     /// All other hosts are there.
     Met,
-    /// Another host is lost, or does not do as it should: the run is no result from here on.
+    /// Nothing is heard of another host, or it does not do as it should.
     Lost {
         host: usize,
+        reason: String,
+        /// Whether it has said what cannot be: then the run is no result from here on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        wrong: bool,
+    },
+    /// The agent of a relay was killed.
+    Died {
         reason: String,
     },
     /// Something could not be made; nothing is left of the rest.

@@ -28,6 +28,10 @@ impl Together for OverHosts {
         &self.names
     }
 
+    fn is_there(&self, host: usize) -> bool {
+        self.others.is_there(host)
+    }
+
     fn hold(&self) -> Option<VirtualTime> {
         self.holds.hold()
     }

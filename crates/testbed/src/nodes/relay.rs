@@ -70,7 +70,7 @@ fn relay(needs: Needs, out: &Arc<Queue<Stdout>>) -> anyhow::Result<()> {
     let _ = reports.join();
     let _ = socket.shutdown(Shutdown::Both);
     if let Some(signal) = end(process) {
-        say(out, &Report::Failed { reason: format!("the agent was ended by signal {signal}") });
+        say(out, &Report::Died { reason: format!("the agent was ended by signal {signal}") });
     }
     let until = Instant::now() + DRAIN_LONGEST;
     while !outputs.is_finished() && Instant::now() < until {

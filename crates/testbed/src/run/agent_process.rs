@@ -16,6 +16,7 @@ use super::outputs::{LastLines, Outputs};
 use super::said::Said;
 use crate::nodes::child::{self, AgentChild};
 use crate::nodes::orders::{Order, Output, Report};
+use runtime::agent::registry;
 
 /// How long an agent may take to end once nobody orders anything any more; over ssh, its relay takes longer than
 /// the agent itself.
@@ -108,6 +109,24 @@ impl AgentProcess {
             Orders::Socket(socket) => _ = socket.write_all(line.as_bytes()),
             Orders::Session(session, _) => {
                 let _ = session.as_ref().map(|to| to.send(line.into_bytes()));
+            }
+        }
+    }
+
+    /// Has nothing more to do with an agent of which nothing may be heard any more: one here is killed, one on another machine
+    /// is let go, so that its relay ends it and sends home what there is.
+    pub(super) fn abandon(&mut self) {
+        match &mut self.orders {
+            Orders::Socket(_) => {
+                self.kill();
+                // One that was killed has left its socket; that it stays there does no harm.
+                let _ = registry::remove_dead();
+            }
+            Orders::Session(session, hearing) => {
+                *session = None;
+                if hearing.is_silent() {
+                    self.kill();
+                }
             }
         }
     }

@@ -100,6 +100,11 @@ impl Disturbances {
         None
     }
 
+    /// The host is lost: there is nothing to be watched on it any more.
+    pub(super) fn is_lost(&mut self, host: usize) {
+        self.watched_to_ns[host] = Some(i64::MAX);
+    }
+
     fn count(&mut self, one: &Disturbance) {
         let Disturbance { node, who, cause, longest_ns, lost_ns, .. } = one.clone();
         let key = (node.clone(), who.clone(), cause);

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Instant;
 
 use anyhow::Context;
 use rustix::rand::{GetRandomFlags, getrandom};
+use vtime::VirtualSpan;
 
 use super::agent_process::AgentProcess;
 use super::trust::{WARNINGS_MAX, text_of};
@@ -14,7 +16,7 @@ use crate::nodes::needs::Needs;
 use crate::nodes::orders::{FinalReport, Hosts, There};
 use report_kit::machine::Machine;
 use results::record::HostRecord;
-use scenario::model::{Host, Node, Scenario};
+use scenario::model::{Host, Node, OnLoss, Scenario};
 use signal_bus::Through;
 
 /// How far an agent has come.
@@ -38,6 +40,8 @@ pub(super) struct Part {
     pub(super) agent: AgentProcess,
     pub(super) stage: Stage,
     pub(super) is_gone: bool,
+    /// If it is lost and the run goes on without it: up to which scenario time it is known to have been there.
+    pub(super) lost: Option<VirtualSpan>,
     /// What it is like where it runs, if that is another machine.
     pub(super) there: Option<There>,
     /// Where it waits for other hosts.
@@ -46,6 +50,8 @@ pub(super) struct Part {
     pub(super) bus: Option<Through>,
     /// How far its clock had come when it last said so.
     pub(super) virtual_ns: i64,
+    /// Since when it has not said how it stands, though it was asked.
+    pub(super) asked_at: Option<Instant>,
     pub(super) last: Option<FinalReport>,
     warnings: usize,
 }
@@ -59,10 +65,12 @@ impl Part {
             agent,
             stage,
             is_gone: false,
+            lost: None,
             there: None,
             address: None,
             bus: None,
             virtual_ns: 0,
+            asked_at: None,
             last: None,
             warnings: 0,
         }
@@ -76,6 +84,11 @@ impl Part {
             WARNINGS_MAX => Some(self.says("it has warned so often that the rest is left out")),
             _ => None,
         }
+    }
+
+    /// Whether the run may go on without it.
+    pub(super) fn may_be_lost(&self) -> bool {
+        self.host.as_ref().is_some_and(|host| host.on_loss == OnLoss::GoOn)
     }
 
     /// Whether its last report is still to come.

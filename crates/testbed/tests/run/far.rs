@@ -110,9 +110,9 @@ fn nodes_on_machines_that_ssh_reaches_do_what_they_do_on_one() {
 }
 
 /// A poller and its server, each on a machine of its own.
-struct Far {
-    lab: Lab,
-    place: Place,
+pub(super) struct Far {
+    pub(super) lab: Lab,
+    pub(super) place: Place,
 }
 
 impl Far {
@@ -130,8 +130,13 @@ impl Far {
 
     /// Starts a run that would take minutes, and waits until its programs run.
     fn begun(&self) -> Running<'_> {
+        self.begun_with(&["--variant", "fine", "--duration", "3 min"])
+    }
+
+    /// Starts a run, and waits until its programs run.
+    pub(super) fn begun_with(&self, options: &[&str]) -> Running<'_> {
         let before = self.place.runs().len();
-        let run = self.start(&["--variant", "fine", "--duration", "3 min"]);
+        let run = self.start(options);
         let all_run = || {
             let folder = RunFolder::open(self.place.runs().get(before)?).ok()?;
             let programs = folder.record().ok()?.programs;
@@ -142,7 +147,7 @@ impl Far {
     }
 
     /// The processes of a part, by how they are called, of which a word is in the command line.
-    fn processes(&self, host: usize, name: &str) -> Vec<u32> {
+    pub(super) fn processes(&self, host: usize, name: &str) -> Vec<u32> {
         let mark = self.lab.folder_of(host).into_os_string().into_encoded_bytes();
         let has_mark = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark);
         let is_one = |(process, text): (u32, Vec<u8>)| {
@@ -152,9 +157,13 @@ impl Far {
         processes(&["environ", "cmdline"]).into_iter().filter_map(is_one).collect()
     }
 
-    /// Nothing is left on any host.
     fn nothing_is_left(&self) {
-        for host in 1..=2 {
+        self.nothing_is_left_on(2);
+    }
+
+    /// Nothing is left on any of so many hosts.
+    pub(super) fn nothing_is_left_on(&self, hosts: usize) {
+        for host in 1..=hosts {
             let is_clean = || self.lab.left_on(host).is_empty();
             if !is_clean() {
                 println!("still there: {:?}", self.lab.left_on(host));
@@ -170,7 +179,7 @@ impl Far {
 }
 
 /// How long a run may take to end when a part is gone, beside how long that may be silent.
-const GONE_LONGEST: Duration = Duration::from_secs(5);
+pub(super) const GONE_LONGEST: Duration = Duration::from_secs(5);
 
 #[test]
 fn whatever_dies_on_a_host_ends_the_run_with_the_reason_and_leaves_nothing() {
@@ -213,7 +222,7 @@ fn a_session_that_stands_still_ends_the_run() {
 }
 
 /// Children of a process that are called so.
-fn children_called(parent: u32, name: &str) -> Vec<u32> {
+pub(super) fn children_called(parent: u32, name: &str) -> Vec<u32> {
     let field = |process: u32, name: &str| -> Option<String> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -7,6 +7,7 @@ mod compute;
 mod disturbed;
 mod dry;
 mod far;
+mod far_lost;
 mod harness;
 mod hostile;
 mod hosts;

@@ -2,10 +2,12 @@
 //!
 //! - [`begin`]: until everything is there
 //! - [`programs`]: what becomes of its programs
+//! - [`lost`]: what becomes of it when a host is lost
 //! - [`conclude`]: what there is to say of it
 
 mod begin;
 mod conclude;
+mod lost;
 mod programs;
 
 use std::collections::BTreeMap;
@@ -181,6 +183,8 @@ struct Session<'s> {
     disturbances: Disturbances,
     /// How far the clock had come when an agent last said so, in time of the domain.
     seen_ns: i64,
+    /// Whether it goes on: programs run, and it is not over.
+    goes_on: bool,
     cpu_s: BTreeMap<String, f64>,
     begun: Instant,
 }
@@ -241,6 +245,7 @@ impl<'s> Session<'s> {
             record,
             account: Account::new(),
             seen_ns: 0,
+            goes_on: false,
             cpu_s: BTreeMap::new(),
             begun: Instant::now(),
         })
@@ -267,10 +272,12 @@ impl<'s> Session<'s> {
         self.folder.write_record(&self.record).map_err(Failure::Setup)?;
         self.begun = Instant::now();
         self.disturbances.begin();
+        self.goes_on = true;
         self.order_all(&Order::Begin);
         let mut progress =
             Progress::new(seconds(self.scenario.settle), seconds(self.scenario.duration));
         let over = self.attend(&mut progress);
+        self.goes_on = false;
         self.log.line(None, &format!("over: {}{}", over.how.words(), colon(&over.reason)));
         let wall_s = self.begun.elapsed().as_secs_f64();
         self.stop();
@@ -292,19 +299,24 @@ impl<'s> Session<'s> {
         loop {
             self.keep_account();
             if Instant::now() >= next_look {
-                self.order_all(&Order::Status);
+                self.ask_how_it_stands();
                 next_look = Instant::now() + Progress::interval();
             }
             let until = next_look.min(self.account.due());
             let happened =
                 match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
                     Ok(happened) => happened,
-                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Timeout) => match self.last_one_is_silent() {
+                        Some(over) => return over,
+                        None => continue,
+                    },
                     Err(RecvTimeoutError::Disconnected) => {
                         return Over::part_failed("the agent has stopped reporting".to_owned());
                     }
                 };
             let over = match happened {
+                // What it says counts no more.
+                RunEvent::At(host, _) if self.parts[host].lost.is_some() => None,
                 RunEvent::At(host, Happened::Report(report)) => {
                     match trust::wrong(self.scenario, host, &report) {
                         Some(text) => Some(Over::part_failed(self.parts[host].says(&text))),
@@ -315,9 +327,7 @@ impl<'s> Session<'s> {
                     self.lose(loss);
                     None
                 }
-                RunEvent::At(host, Happened::AgentGone(how)) => {
-                    Some(Over::part_failed(self.agent_gone(host, &how)))
-                }
+                RunEvent::At(host, Happened::AgentGone(how)) => self.gone_at(host, &how),
                 RunEvent::Signal(number) => {
                     let reason = format!("by {}", signal_name(number));
                     Some(Over { how: EndedHow::Interrupted, reason })
@@ -335,8 +345,9 @@ impl<'s> Session<'s> {
             Report::Status(status) => {
                 self.seen_ns = self.seen_ns.max(status.clock.virtual_ns);
                 self.parts[host].virtual_ns = status.clock.virtual_ns;
+                self.parts[host].asked_at = None;
                 // Who is last is as far as all are.
-                if self.parts.iter().all(|part| part.virtual_ns >= status.clock.virtual_ns) {
+                if self.present().all(|part| part.virtual_ns >= status.clock.virtual_ns) {
                     progress.show(&status.clock);
                 }
                 self.catch_up()
@@ -347,17 +358,26 @@ impl<'s> Session<'s> {
             }
             Report::Arrived => {
                 self.parts[host].stage = Stage::Arrived;
-                let is_last = self.parts.iter().all(|part| part.stage == Stage::Arrived);
-                is_last.then(|| Over { how: EndedHow::Complete, reason: String::new() })
+                self.have_all_arrived()
             }
             report => self.note(host, report),
         }
     }
 
+    fn have_all_arrived(&self) -> Option<Over> {
+        let have = self.present().all(|part| part.stage == Stage::Arrived);
+        have.then(|| Over { how: EndedHow::Complete, reason: String::new() })
+    }
+
+    /// The agents that are not lost.
+    fn present(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.lost.is_none())
+    }
+
     /// Brings the plant on where nobody has asked for it for long; the run is over if it fails.
     fn catch_up(&mut self) -> Option<Over> {
         // Whoever is behind may still ask for what is then.
-        let reached_ns = self.parts.iter().map(|part| part.virtual_ns).min().unwrap_or(0);
+        let reached_ns = self.present().map(|part| part.virtual_ns).min().unwrap_or(0);
         let now = self.scenario_time(reached_ns);
         let grid = self.grid.as_mut()?;
         if now - grid.reached() < PLANT_BEHIND_MAX {
@@ -427,14 +447,16 @@ impl<'s> Session<'s> {
                 }
                 None
             }
-            Report::Lost { host: lost, reason } => {
+            Report::Lost { host: lost, reason, wrong } => {
                 let text = self.parts[host].says(&reason);
-                if let Some(lost) = self.parts.get_mut(lost) {
-                    // It would not end by itself, and nobody is to wait for that.
-                    lost.is_gone = true;
-                    lost.agent.kill();
+                self.silent_or_wrong(lost, text, wrong)
+            }
+            Report::Died { reason } => {
+                let text = self.parts[host].says(&reason);
+                match self.goes_on_without(host, &text) {
+                    Some(over) => over,
+                    None => Some(Over::part_failed(text)),
                 }
-                Some(Over::part_failed(text))
             }
             Report::Failed { reason } => Some(Over::part_failed(self.parts[host].says(&reason))),
             _ => None,
@@ -483,6 +505,12 @@ impl<'s> Session<'s> {
 
     fn order_all(&mut self, order: &Order) {
         self.parts.iter_mut().for_each(|part| part.agent.order(order));
+    }
+
+    fn ask_how_it_stands(&mut self) {
+        self.order_all(&Order::Status);
+        let now = Instant::now();
+        self.parts.iter_mut().for_each(|part| _ = part.asked_at.get_or_insert(now));
     }
 
     fn keep_account(&mut self) {

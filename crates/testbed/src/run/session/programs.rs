@@ -92,10 +92,15 @@ impl Session<'_> {
     /// Waits for the last output of programs, and records what did not come.
     pub(super) fn hear_out(&mut self) {
         const REASON: &str = "the last output is missing";
-        let behind = self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX;
-        let from_ns = behind.max(VirtualSpan::ZERO - self.scenario.settle).as_ns();
+        let seen = self.scenario_time(self.seen_ns);
+        let least = VirtualSpan::ZERO - self.scenario.settle;
         let mut lost = Vec::new();
         for (number, part) in self.parts.iter_mut().enumerate() {
+            let from_ns = (part.lost.unwrap_or(seen) - CAPTURES_BEHIND_MAX).max(least).as_ns();
+            if part.lost.is_some() {
+                // Its relay may be there, and send home what there is.
+                part.agent.outputs_within(GONE_LONGEST);
+            }
             if part.is_gone {
                 // Nothing more comes, also where it only stands still.
                 part.agent.kill();
