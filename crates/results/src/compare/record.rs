@@ -34,10 +34,13 @@ pub(super) fn scenario(one: &ScenarioRecord, other: &ScenarioRecord) -> Vec<Diff
     found
 }
 
-/// A difference in how the runs ended.
+/// A difference in how the runs ended, and without which hosts.
 pub(super) fn end(one: &RunRecord, other: &RunRecord) -> Option<Difference> {
-    let ends = [one.ended.how, other.ended.how];
-    let values = ends.map(|how| Value::from(how.words()));
+    let ends = [one, other].map(|run| {
+        let lost = run.lost_hosts.iter().map(|lost| format!(", without host `{}`", lost.host));
+        run.ended.how.words().to_owned() + &lost.collect::<String>()
+    });
+    let values = ends.each_ref().map(|end| Value::from(&**end));
     (ends[0] != ends[1]).then(|| Difference::new(Part::End, "", What::End, values))
 }
 

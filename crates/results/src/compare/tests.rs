@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
+use crate::doubt::LostHost;
 use crate::record::{EndedHow, Input, Role};
 use crate::verdict::{Source, Verdict};
 use network::capture::Heading;
@@ -113,6 +114,20 @@ fn of_runs_of_other_scenarios_nothing_else_is_compared() {
     assert_eq!(kinds(&comparison), expected);
     assert_eq!(comparison.differences[0].values()[0], "case.yaml (SHA-256 3f3f3f3f3f3f…)");
     assert_eq!(comparison.differences[1].values(), ["–", "attack"]);
+}
+
+#[test]
+fn a_run_without_a_host_is_another_one() {
+    let mut second = run(0);
+    second.lost_hosts.push(LostHost {
+        host: "b".into(),
+        at_ns: 5,
+        reason: "it was killed".into(),
+        nodes: vec!["poller".into()],
+        switches: Vec::new(),
+    });
+    assert_eq!(kinds(&compared(EXACT, &run(0), &second)), [(Part::End, What::End)]);
+    assert_eq!(kinds(&compared(EXACT, &second, &second)), []);
 }
 
 #[test]
