@@ -1,6 +1,6 @@
 //! Runs over machines that ssh reaches of which one is lost, where the scenario lets the others go on.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use report_kit::outcome::Outcome;
 use results::record::{EndedHow, ProgramEnd};
@@ -180,6 +180,22 @@ fn the_loss_of_another_host_or_one_that_may_not_be_lost_ends_the_run() {
         assert_eq!(ended.record().lost_hosts, []);
         far.nothing_is_left_on(3);
     }
+}
+
+/// Its relay stands still and so ends nothing: the agent finds out by itself that nobody listens to it any more.
+#[test]
+fn an_agent_that_is_not_told_that_it_is_lost_ends_by_itself() {
+    const ALONE_LONGEST: Duration = Duration::from_secs(20);
+    let Some(far) = three("granted", "go-on") else { return };
+    let run = far.under_way(&[]);
+    let relay = far.processes(LOST, "qcycle-relay")[0];
+    signal(relay.cast_signed(), libc::SIGSTOP);
+    within(patience(GONE_LONGEST), "the others do not go on", || has_gone_on(&far.place));
+    let ended = run.finish_within(LONGEST).expect_one_of(&[11, 13]);
+    went_on(&ended, "nothing was heard of it for 4s", DURATION_S);
+    within(patience(ALONE_LONGEST), "its agent goes on", || far.agents_of_lost().is_empty());
+    signal(relay.cast_signed(), libc::SIGCONT);
+    far.nothing_is_left_on(3);
 }
 
 /// The desk is lost: nobody is left who would go on.
