@@ -263,7 +263,8 @@ impl Hosts {
 
     /// Lets no clock run while another host has to take much that was sent to it.
     fn put_the_brake_on(&mut self, domain: &Arc<Domain>) {
-        let waiting = self.links.iter().map(|link| link.session.kept_octets()).max();
+        let heard = self.links.iter().filter(|link| !link.is_lost);
+        let waiting = heard.map(|link| link.session.kept_octets()).max();
         let all = self.free.as_ref().map(|_| self.holding.all());
         self.brake.step(waiting.unwrap_or(0), domain, all.as_ref());
     }

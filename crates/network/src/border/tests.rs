@@ -649,6 +649,25 @@ fn nodes_that_send_more_than_a_connection_carries_have_their_clock_stand() {
     }
 }
 
+/// What waits for a host that is lost, nobody waits for.
+#[test]
+fn what_a_lost_host_does_not_take_keeps_no_clock() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let way = Way { octets_per_ms: Some(1000), ..Way::default() };
+    let Some(parts) = Parts::start(3, |to| between(to, way, &ENDS)) else { return };
+    let sender = &parts.parts[0];
+    let stops = sender.domain.reading().stops;
+    waits_for("its clock stands", || {
+        (0..100).for_each(|_| drop(sender.socket.send_to(&[7; 1400], (address(2), PORT + 1))));
+        sender.domain.reading().stops > stops
+    });
+    let lost = Lost { host: 2, reason: "host `n2` is lost".to_owned() };
+    parts.parts[..2].iter().for_each(|part| part.emulator.lose(lost.clone()));
+    let at = sender.domain.now();
+    waits_for("it goes on", || sender.domain.now() > at + VirtualSpan::from_ms(20));
+    ENDS.store(true, Ordering::Relaxed);
+}
+
 #[test]
 fn who_makes_many_connections_keeps_no_host_out() {
     let connection = |from: [u8; 4]| {
