@@ -5,9 +5,11 @@
 //! removes the socket `NAME.sock` beside it. So two agents never have one name, and nobody removes
 //! a socket that somebody is about to listen on. Files whose lock is free were left behind by an
 //! agent that was killed; the next process that finds them removes them.
+//!
+//! The lock file may have a mark in it. By that an agent knows others of its own run.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -21,6 +23,9 @@ use os::sockets::Folder;
 
 /// Longest name of a domain.
 pub const NAME_LENGTH_MAX: usize = 48;
+
+/// Longest mark in octets; what is longer is none.
+const MARK_LENGTH_MAX: u64 = 256;
 
 /// How long an agent may take between locking its name and listening; it is microseconds of work.
 const STARTING_LONGEST: Duration = Duration::from_secs(2);
@@ -100,11 +105,19 @@ impl Registration {
     /// # Errors
     /// When the name is taken or cannot be a file name.
     pub fn new(name: &str) -> anyhow::Result<Self> {
+        Self::marked(name, "")
+    }
+
+    /// The same, with a mark that [`mark`] finds.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn marked(name: &str, mark: &str) -> anyhow::Result<Self> {
         check_name(name)?;
         let files = Files { folder: Folder::make()?, name: name.to_owned() };
         let cannot = || format!("cannot register the domain `{name}`");
         let begun = Instant::now();
-        let lock = loop {
+        let mut lock = loop {
             if let Some(lock) = files.claim().with_context(cannot)? {
                 break lock;
             }
@@ -114,6 +127,9 @@ impl Registration {
             }
             thread::sleep(STARTING_LOOK);
         };
+        // Before the socket is there, by which others find the name.
+        let marked = lock.set_len(0).and_then(|()| lock.write_all(mark.as_bytes()));
+        marked.with_context(cannot)?;
         // Left behind, if there is one.
         let _ = fs::remove_file(files.socket());
         let listener = UnixListener::bind(files.socket()).with_context(cannot)?;
@@ -124,6 +140,26 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         self.files.remove();
+    }
+}
+
+/// The mark that a name was registered with; nothing without one, or if nobody has the name any more.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn mark(name: &str) -> anyhow::Result<String> {
+    check_name(name)?;
+    let Some(folder) = Folder::find()? else { return Ok(String::new()) };
+    let files = Files { folder, name: name.to_owned() };
+    let mut mark = String::new();
+    match File::open(files.lock()) {
+        Ok(file) => {
+            let read = file.take(MARK_LENGTH_MAX).read_to_string(&mut mark);
+            read.with_context(|| format!("cannot see who has the name `{name}`"))?;
+            Ok(mark)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(mark),
+        Err(error) => Err(error).with_context(|| format!("cannot see who has the name `{name}`")),
     }
 }
 

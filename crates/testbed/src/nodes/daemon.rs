@@ -22,6 +22,7 @@ use scenario::model::Order;
 use vtime::{HostSpan, Tdf, VirtualTime};
 
 use super::lost::LostHosts;
+use super::naming;
 use super::node::{FromNode, NodeHandle};
 use super::orders::{self, Exited, FinalReport, Report, Setup};
 use super::other_hosts::{self, OverHosts};
@@ -41,7 +42,7 @@ use os::fds;
 use os::signals;
 use runtime::agent::control::Control;
 use runtime::agent::protocol::VERSION;
-use runtime::agent::registry::{self, Registration};
+use runtime::agent::registry::Registration;
 use runtime::intervention::Interventions;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
 use runtime::launch::{Follower, Jumper, Outlook};
@@ -183,7 +184,8 @@ impl Agent {
             "the runner uses protocol version {version}, this agent {VERSION}"
         );
         find_programs(&mut setup)?;
-        let (name, registration) = register(&setup.name)?;
+        let mark = setup.hosts.as_ref().and_then(|hosts| hosts.mark.as_deref());
+        let (name, registration) = naming::register(&setup.name, mark)?;
         let zero = VirtualTime::ZERO + setup.settle;
         let start = Start {
             tdf: Tdf::from_millionths(setup.tdf_millionths)?,
@@ -626,28 +628,6 @@ fn find_programs(setup: &mut Setup) -> anyhow::Result<()> {
         })?;
     }
     Ok(())
-}
-
-/// Registers a name, or one like it where another run has it: two runs with folders of their own
-/// may have the same one.
-fn register(wanted: &str) -> anyhow::Result<(String, Registration)> {
-    const TRIES: u32 = 100;
-    let longest = registry::NAME_LENGTH_MAX - ".100".len();
-    let stem = &wanted[wanted.len().saturating_sub(longest)..];
-    let stem = stem.trim_start_matches(['-', '.']);
-    for attempt in 1..TRIES {
-        let name = if attempt == 1 { stem.to_owned() } else { format!("{stem}.{attempt}") };
-        if registry::is_there(&name)? {
-            continue;
-        }
-        match Registration::new(&name) {
-            Ok(registration) => return Ok((name, registration)),
-            // Somebody else was faster.
-            Err(_) if registry::is_there(&name)? => {}
-            Err(error) => return Err(error),
-        }
-    }
-    bail!("there are already {TRIES} domains named `{wanted}`; `qcycle ps` lists them")
 }
 
 /// Reports to the runner what anybody does to the domain through its socket.

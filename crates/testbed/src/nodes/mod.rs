@@ -5,6 +5,7 @@
 //! - [`relay`]: `qcycle relay`, between an agent on another machine and its runner; [`line`] is what goes over the line
 //! - [`lost`]: which hosts are lost
 //! - [`needs`], [`kept`]: what they need of the machine, and what programs get of its variables
+//! - [`naming`]: the name of its domain
 //! - [`node`]: a place where programs run
 //! - [`other_hosts`]: asks the agents of other hosts, and answers them
 //! - [`outlook`]: what the network waits for, for a clock that jumps
@@ -17,6 +18,7 @@ pub mod daemon;
 pub mod kept;
 pub mod line;
 mod lost;
+pub mod naming;
 pub mod needs;
 pub mod node;
 pub mod orders;

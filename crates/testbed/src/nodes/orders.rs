@@ -107,6 +107,10 @@ pub struct Hosts {
     /// By number, as in the scenario.
     pub names: Vec<String>,
     pub placement: Placement,
+    /// What agents of this run have in common, and of no other one. Then its domain has the name that was ordered on
+    /// each machine. `None` if all of it is on one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
     /// How their clocks are kept one.
     #[serde(default)]
     pub sync: Sync,
@@ -129,7 +133,7 @@ pub enum Report {
     There(Box<There>),
     /// Everything is there and the clock is held at virtual zero.
     Prepared {
-        /// Name of the domain: the one that was ordered, or one like it where that is taken.
+        /// Name of the domain: the one that was ordered, or one like it where that is taken ([`super::naming`]).
         name: String,
         /// Time of day at scenario time zero, ns since 1970.
         realtime_zero_ns: i64,

@@ -44,6 +44,8 @@ pub(super) struct Part {
     pub(super) lost: Option<VirtualSpan>,
     /// What it is like where it runs, if that is another machine.
     pub(super) there: Option<There>,
+    /// The name of its domain, once that is made.
+    pub(super) domain: Option<String>,
     /// Where it waits for other hosts.
     pub(super) address: Option<SocketAddr>,
     /// Who sees the edges of its signal bus.
@@ -67,6 +69,7 @@ impl Part {
             is_gone: false,
             lost: None,
             there: None,
+            domain: None,
             address: None,
             bus: None,
             virtual_ns: 0,
@@ -184,12 +187,15 @@ pub(super) fn of_each(scenario: &Scenario, parts: &[Part]) -> anyhow::Result<Vec
         return Ok(parts.iter().map(|_| None).collect());
     };
     let secrets = secrets(parts.len())?;
+    let is_far = hosts.all.iter().any(|host| host.ssh.is_some());
+    let mark = is_far.then(mark).transpose()?;
     let names: Vec<String> = hosts.all.iter().map(|host| host.name.clone()).collect();
     let of_each = parts.iter().zip(secrets).enumerate().map(|(me, (part, secrets))| {
         Ok(Some(Hosts {
             me,
             names: names.clone(),
             placement: hosts.placement.clone(),
+            mark: mark.clone(),
             sync: hosts.sync,
             listen: part.listens_at()?,
             secrets,
@@ -200,17 +206,26 @@ pub(super) fn of_each(scenario: &Scenario, parts: &[Part]) -> anyhow::Result<Vec
     of_each.collect()
 }
 
-/// By host and host what these two know and nobody else, of the kernel's random numbers.
+/// What agents of this run have in common, and of no other one.
+fn mark() -> anyhow::Result<String> {
+    let octets = random::<16>().context("cannot make a mark")?;
+    Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
+}
+
+/// Random numbers of the kernel.
+fn random<const COUNT: usize>() -> anyhow::Result<[u8; COUNT]> {
+    let mut octets = [0; COUNT];
+    let got = getrandom(&mut octets, GetRandomFlags::empty())?;
+    anyhow::ensure!(got == octets.len(), "the kernel gave too few random octets");
+    Ok(octets)
+}
+
+/// By host and host what these two know and nobody else.
 fn secrets(count: usize) -> anyhow::Result<Vec<Vec<[u8; 32]>>> {
     let mut of_two = BTreeMap::new();
     for one in 0..count {
         for other in one..count {
-            let mut secret = [0; 32];
-            let got = getrandom(&mut secret, GetRandomFlags::empty());
-            anyhow::ensure!(
-                got.context("cannot make a secret")? == secret.len(),
-                "the kernel gave too few random octets"
-            );
+            let secret = random::<32>().context("cannot make a secret")?;
             of_two.insert((one, other), secret);
         }
     }

@@ -1,6 +1,8 @@
 //! Runs over several hosts: agents on this machine, and on machines that ssh reaches.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -420,4 +422,45 @@ fn machines_that_cannot_do_it_are_refused_before_anything_starts() {
         assert!(refused.err.contains(said), "{said}: {}", refused.err);
         far.nothing_is_left();
     }
+}
+
+/// A name that somebody has on a host, as the agent of another run has it.
+fn taken(lab: &Lab, host: usize, name: &str) -> (fs::File, UnixListener) {
+    let folder = lab.folder_of(host).join("sockets/quartercycle");
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    let lock = fs::File::create(folder.join(format!("{name}.lock"))).unwrap();
+    lock.lock().unwrap();
+    let listener = UnixListener::bind(folder.join(format!("{name}.sock"))).unwrap();
+    (lock, listener)
+}
+
+#[test]
+fn a_run_has_the_name_that_is_said_on_all_its_hosts_or_does_not_begin() {
+    let Some(far) = Far::new() else { return };
+    let other = taken(&far.lab, 2, "minimal-1");
+    let refused = far.start(&["--variant", "fine"]).finish().expect(69);
+    let said = "host `h2`: another run has the name `minimal-1` here";
+    assert!(refused.err.contains(said), "{}", refused.err);
+    let folder = far.lab.folder_of(2).join("sockets/quartercycle");
+    for ending in ["lock", "sock"] {
+        assert!(folder.join(format!("minimal-1.{ending}")).exists(), "{ending}");
+        fs::remove_file(folder.join(format!("minimal-1.{ending}"))).unwrap();
+    }
+    drop(other);
+    far.nothing_is_left();
+    // Two hosts of the run on one machine have names of their own there, and that is nobody else's.
+    let file = far.place.scenario().join("scenario.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let one = far.lab.yaml(1);
+    let text = text.replace(&far.lab.yaml(2), &one.replace("  h1: ", "  h2: "));
+    fs::write(&file, text).unwrap();
+    let run = far.begun();
+    let all: Vec<Status> = serde_json::from_str(&far.ask(1, &["ps", "--json"])).unwrap();
+    let names: Vec<_> = all.into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["minimal-2", "minimal-2.2"]);
+    run.signal_group(libc::SIGINT);
+    let ended = run.finish_within(GONE_LONGEST).expect(130);
+    assert!(ended.err.contains("time domain minimal-2 on each of 2 hosts"), "{}", ended.err);
+    far.nothing_is_left();
 }

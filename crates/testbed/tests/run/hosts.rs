@@ -194,6 +194,7 @@ impl Case {
             me,
             names: (0..count).map(|host| format!("host-{host}")).collect(),
             placement: Placement::new(&plan, count, fixed).unwrap(),
+            mark: None,
             sync: hosts::Sync::Granted,
             listen: "127.0.0.1:0".parse().unwrap(),
             secrets: (0..count)

@@ -8,6 +8,7 @@ use vtime::HostSpan;
 
 use super::{Session, progress_line, signal_name, title};
 use crate::nodes::kept::kept;
+use crate::nodes::naming;
 use crate::nodes::orders::{Order, Report, Setup};
 use crate::run::event::{Happened, RunEvent};
 use crate::run::parts::{self, Part, Stage};
@@ -62,7 +63,8 @@ impl Session<'_> {
             0 | 1 => String::new(),
             count => format!(" on each of {count} hosts"),
         };
-        let domain = &self.domain;
+        let names = self.parts.iter().filter_map(|part| part.domain.as_deref());
+        let domain = naming::of_run(names).unwrap_or_default();
         progress_line(&format!("run folder {folder}, time domain {domain}{domains}"));
         self.folder.write_record(&self.record)
     }
@@ -108,9 +110,9 @@ impl Session<'_> {
                 (part.address, part.bus, part.stage) = (address, bus, Stage::Prepared);
                 let line = part.says(&format!("the domain is `{name}`"));
                 self.log.line(None, &line);
+                part.domain = Some(name);
                 // All the same, as the runner says so where there are several.
                 self.record.realtime_zero_ns = realtime_zero_ns;
-                self.domain = name;
             }
             Report::Met => part.stage = Stage::Met,
             report => {

@@ -173,8 +173,6 @@ struct Session<'s> {
     grid: Option<Grid>,
     folder: RunFolder,
     parts: Vec<Part>,
-    /// Name of the time domain.
-    domain: String,
     events: Receiver<RunEvent>,
     inputs: Inputs,
     log: Log,
@@ -238,7 +236,6 @@ impl<'s> Session<'s> {
             grid,
             folder,
             parts,
-            domain: String::new(),
             events,
             inputs,
             log,
