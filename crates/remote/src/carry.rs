@@ -1,23 +1,28 @@
 //! How a program comes to a machine behind ssh(1).
 //!
 //! One session of ssh does all of it. Its input is the program, then whatever the program reads; its output is
-//! one line that the program is there, then whatever the program writes. A shell on the far side removes the
+//! whatever a login prints ([`super::login`]), one line that the program may come, one that it is there, then whatever the
+//! program writes. Nothing is sent before the first of these lines: a login that asks would take the program for the
+//! answer, and one that prints while nobody reads could not take it. A shell on the far side removes the
 //! program whatever way the session ends, so that a killed `qcycle`, or a line that broke, leaves nothing there
 //! either.
 
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use super::Target;
+use super::login::Login;
 
 /// Names to the program the folder that it lies in, and that it is to remove at its end: who kills the shell
 /// that would do so is not to leave it there.
 pub const FOLDER: &str = "QCYCLE_CARRIED_IN";
 
-/// Most octets of what a login may say before the program is there.
-const CHATTER_MAX: u64 = 1 << 20;
+/// How long a machine may take to be reached and its login to be done; ssh itself gives up on a connection before.
+const LOGIN_LONGEST: Duration = Duration::from_secs(20);
 
 /// A program that is carried to machines.
 #[derive(Clone, Debug)]
@@ -49,28 +54,25 @@ impl Carried {
         ssh
     }
 
-    /// Sends the program to the session, and waits until the far side has it.
+    /// Sends the program to the session once that is there, and waits until the far side has it.
     ///
     /// # Errors
-    /// When the far side ends or says something else for too long.
-    pub fn hand_over(&self, input: &mut impl Write, output: &mut impl Read) -> Result<()> {
+    /// When no shell is reached there soon, or it does not take the program.
+    pub fn hand_over(&self, input: &mut impl Write, output: &mut (impl Read + AsFd)) -> Result<()> {
+        self.hand_over_within(LOGIN_LONGEST, input, output)
+    }
+
+    fn hand_over_within(
+        &self,
+        longest: Duration,
+        input: &mut impl Write,
+        output: &mut (impl Read + AsFd),
+    ) -> Result<()> {
+        let mut login = Login::default();
+        login.wait_for(&self.wanted(), output, Instant::now() + longest)?;
         let sent = self.send(input);
-        let ready = self.ready();
-        // Octet by octet: what follows is for others, and must not be taken away from them here.
-        let mut line = Vec::new();
-        let mut octet = [0];
-        let mut read = 0;
-        while read < CHATTER_MAX && output.read(&mut octet).is_ok_and(|count| count == 1) {
-            read += 1;
-            if octet[0] != b'\n' {
-                line.push(octet[0]);
-            } else if line == ready.as_bytes() {
-                return sent.with_context(|| format!("cannot send {}", self.name));
-            } else {
-                line.clear();
-            }
-        }
-        bail!("the remote machine did not accept {}", self.name)
+        login.read_until(&self.ready(), output)?;
+        sent.with_context(|| format!("cannot send {}", self.name))
     }
 
     fn send(&self, input: &mut impl Write) -> io::Result<()> {
@@ -78,18 +80,25 @@ impl Carried {
         input.flush()
     }
 
-    /// What the far side says once the program is there; all before it is the chatter of a login.
+    /// What the far side says once the login is over; all before it is what that prints.
+    fn wanted(&self) -> String {
+        format!("{} may come", self.name)
+    }
+
+    /// What it says once the program is there.
     fn ready(&self) -> String {
         format!("{} is there", self.name)
     }
 
-    /// What the far side runs. There are no single quotes in it, since it stands between them: the
+    /// What the far side runs. What a login has printed may have no end of line. There are no single quotes in it, since it stands between them: the
     /// login shell may be any.
     fn script(&self, folder: &str, arguments: &str) -> String {
-        let (name, ready, octets) = (self.name, self.ready(), self.octets.len());
+        let (name, octets) = (self.name, self.octets.len());
+        let (wanted, ready) = (self.wanted(), self.ready());
         let script = format!(
             "d=$(mktemp -d {folder}/{name}.XXXXXXXX) || exit 69; \
              trap \"rm -rf $d\" EXIT; trap \"exit 129\" HUP INT TERM PIPE; \
+             echo; echo {wanted}; \
              head -c {octets} >$d/{name} && chmod 700 $d/{name} || exit 69; \
              echo {ready}; {FOLDER}=$d $d/{name} {arguments}"
         );
@@ -100,28 +109,99 @@ impl Carried {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Stdio;
+
     use super::*;
 
     fn carried() -> Carried {
         Carried { name: "qctest", octets: b"octets".to_vec() }
     }
 
-    #[test]
-    fn what_a_login_says_is_skipped_and_what_the_program_says_is_left() {
-        let mut output = &b"Welcome\nqctest is there, perhaps\nqctest is there\n{}"[..];
-        let mut input = Vec::new();
-        carried().hand_over(&mut input, &mut output).unwrap();
-        assert_eq!((input.as_slice(), output), (&b"octets"[..], &b"{}"[..]));
+    /// What comes of a far side that prints this, and what was sent to it and left of what it printed.
+    fn handed_to(printed: &[u8]) -> (Result<()>, Vec<u8>, Vec<u8>) {
+        let (mut output, mut far) = io::pipe().unwrap();
+        far.write_all(printed).unwrap();
+        drop(far);
+        let (mut input, mut left) = (Vec::new(), Vec::new());
+        let outcome = carried().hand_over(&mut input, &mut output);
+        output.read_to_end(&mut left).unwrap();
+        (outcome, input, left)
     }
 
     #[test]
-    fn a_machine_that_says_something_else_is_refused() {
-        let refused = |mut output: &[u8]| {
-            carried().hand_over(&mut Vec::new(), &mut output).unwrap_err().to_string()
-        };
-        assert!(refused(b"").contains("did not accept qctest"));
-        assert!(refused(b"This account is not available.\n").contains("did not accept"));
-        assert!(refused(&vec![b'x'; 2 << 20]).contains("did not accept"));
+    fn what_a_login_says_is_skipped_and_what_the_program_says_is_left() {
+        let (mut output, mut far) = io::pipe().unwrap();
+        let (mut taken, mut input) = io::pipe().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                far.write_all(b"Welcome\nqctest may come, perhaps\nx\nqctest may come\n").unwrap();
+                let mut octets = [0; 6];
+                taken.read_exact(&mut octets).unwrap();
+                assert_eq!(octets, *b"octets");
+                far.write_all(b"\nqctest is there\n{}").unwrap();
+                drop(far);
+            });
+            carried().hand_over(&mut input, &mut output).unwrap();
+            let mut left = String::new();
+            output.read_to_string(&mut left).unwrap();
+            assert_eq!(left, "{}");
+        });
+    }
+
+    #[test]
+    fn a_login_that_ends_is_refused_with_its_words_and_sent_nothing() {
+        for (printed, words) in [
+            (&b""[..], "its login ended and printed nothing"),
+            (
+                b"This account is \x1b[1mnot available.\n\n",
+                "its login ended and printed `This account is  [1mnot available.`",
+            ),
+            (b"one\ntwo", "its login ended and printed `two`"),
+        ] {
+            let (outcome, sent, _) = handed_to(printed);
+            assert_eq!((outcome.unwrap_err().to_string().as_str(), sent.len()), (words, 0));
+        }
+        let (outcome, sent, _) = handed_to(b"qctest may come\n");
+        assert!(outcome.unwrap_err().to_string().contains("ended"));
+        assert_eq!(sent, b"octets");
+    }
+
+    #[test]
+    fn nobody_waits_long_for_a_login_that_asks_or_does_not_end() {
+        let longest = Duration::from_millis(50);
+        for (printed, words) in [("", "printed nothing"), ("Your name? ", "printed `Your name?`")] {
+            let (mut output, mut far) = io::pipe().unwrap();
+            far.write_all(printed.as_bytes()).unwrap();
+            let mut input = Vec::new();
+            let refused = carried().hand_over_within(longest, &mut input, &mut output).unwrap_err();
+            let refused = refused.to_string();
+            assert!(refused.contains("asks for something") && refused.contains(words), "{refused}");
+            assert_eq!(input, b"");
+        }
+        let (mut output, mut far) = io::pipe().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || while far.write_all(&[b'x'; 4096]).is_ok() {});
+            let refused = carried().hand_over_within(longest, &mut Vec::new(), &mut output);
+            drop(output);
+            assert!(refused.unwrap_err().to_string().contains("printed `xxx"));
+        });
+    }
+
+    #[test]
+    fn the_script_is_heard_behind_whatever_a_login_prints() {
+        let folder = std::env::temp_dir().display().to_string();
+        let script = format!("printf 'no end of line'; {}", carried().script(&folder, "attend"));
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut shell = shell.spawn().unwrap();
+        let (mut input, mut output) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
+        carried().hand_over(&mut input, &mut output).unwrap();
+        drop(input);
+        shell.wait().unwrap();
     }
 
     #[test]

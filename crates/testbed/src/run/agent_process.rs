@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::event::EventsOf;
 use super::hearing::Hearing;
 use super::outputs::{LastLines, Outputs};
-use super::said::Said;
+use super::said::{self, Said};
 use crate::nodes::child::{self, AgentChild};
 use crate::nodes::orders::{Order, Output, Report};
 use runtime::agent::registry;
@@ -159,10 +159,11 @@ impl AgentProcess {
 
     /// How it has ended, in words, if it does so soon.
     pub(super) fn end_in_words(&mut self) -> String {
-        let status = self.end_within(Duration::from_secs(1));
-        let status = status.map_or_else(String::new, |status| format!(" ({status})"));
-        let last = self.said.as_ref().and_then(Said::last);
-        last.map_or_else(|| status.clone(), |last| format!(": {last}"))
+        let status = self.end_within(Duration::from_secs(1)).map(|status| status.to_string());
+        match &self.said {
+            Some(said) => said::end_in_words(status.as_deref(), &said.last()),
+            None => status.map_or_else(String::new, |status| format!(" ({status})")),
+        }
     }
 
     fn end_within(&mut self, longest: Duration) -> Option<ExitStatus> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{ChildStdin, Stdio};
+use std::process::{ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::thread;
@@ -94,6 +94,7 @@ pub(super) fn start(
         destination,
         events,
         hearing: Arc::clone(&hearing),
+        said: said.clone(),
         written,
         captures: CapturesHome::new(captures),
     };
@@ -108,6 +109,7 @@ struct Line {
     destination: String,
     events: EventsOf,
     hearing: Arc<Hearing>,
+    said: Said,
     written: SyncSender<Output>,
     captures: CapturesHome,
 }
@@ -118,17 +120,18 @@ impl Line {
         mut self,
         carried: &Carried,
         mut input: ChildStdin,
-        mut output: impl Read,
+        mut output: ChildStdout,
         ordered: Receiver<Vec<u8>>,
     ) {
-        if carried.hand_over(&mut input, &mut output).is_err() {
+        if let Err(error) = carried.hand_over(&mut input, &mut output) {
             let reached = &self.destination;
             self.events.gone(format!(
-                "qcycle could not be started there; see its `ssh` and `folder`, and whether `ssh {reached} true` \
-                 works without a password"
+                "qcycle could not be started there: {error:#}; see its `ssh` and `folder`, and whether \
+                 `ssh {reached} true` works without a password"
             ));
             return;
         }
+        self.said.forget();
         self.hearing.heard();
         self.hearing.reached();
         let (events, hearing) = (self.events.clone(), Arc::clone(&self.hearing));

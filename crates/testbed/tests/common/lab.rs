@@ -68,6 +68,11 @@ impl Lab {
         left.flatten().map(|entry| entry.path()).collect()
     }
 
+    /// What whoever logs in at a host runs first, where the shell is bash.
+    pub(crate) fn at_login(&self, host: usize, commands: &str) {
+        fs::write(self.folder_of(host).join(".bashrc"), commands).unwrap();
+    }
+
     /// The line of a host in a scenario.
     pub(crate) fn yaml(&self, host: usize) -> String {
         let tmp = self.folder_of(host).join("tmp");
@@ -156,6 +161,7 @@ impl Lab {
             path("known_hosts").display()
         );
         fs::write(path("ssh_config"), config).unwrap();
+        fs::write(path("banner"), "For members of the lab.\n").unwrap();
         // sshd as root wants an empty folder for itself, which the machine's own would make.
         if fs::create_dir("/run/sshd").is_ok() {
             fs::set_permissions("/run/sshd", fs::Permissions::from_mode(0o755)).unwrap();
@@ -172,10 +178,11 @@ impl Lab {
         // Each has sockets of its own, as each machine has.
         let config = format!(
             "ListenAddress 10.1.0.{}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\n\
-             PasswordAuthentication no\nPermitRootLogin yes\nSetEnv XDG_RUNTIME_DIR={} PATH={} HOME={}\n",
+             PasswordAuthentication no\nPermitRootLogin yes\nBanner {}\nSetEnv XDG_RUNTIME_DIR={} PATH={} HOME={}\n",
             10 + host,
             path("host_key"),
             path("authorized_keys"),
+            path("banner"),
             folder.join("sockets").display(),
             self.search_path(),
             folder.display()

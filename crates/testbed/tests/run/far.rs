@@ -464,3 +464,32 @@ fn a_run_has_the_name_that_is_said_on_all_its_hosts_or_does_not_begin() {
     assert!(ended.err.contains("time domain minimal-2 on each of 2 hosts"), "{}", ended.err);
     far.nothing_is_left();
 }
+
+#[test]
+fn whatever_a_login_prints_is_passed_over_and_one_that_ends_or_asks_is_told_of() {
+    let Some(far) = Far::new() else { return };
+    let login = |commands: &str| {
+        far.lab.at_login(2, commands);
+        far.start(&["--variant", "fine", "--duration", "1 s"])
+    };
+    for prints in ["echo -n no end of line", "head -c 3000000 /dev/zero | tr '\\0' x"] {
+        login(prints).finish().expect_one_of(&JUDGED);
+    }
+    for (ends, said) in [
+        ("exit 3", "its login ended and printed nothing"),
+        ("echo not today; exec /bin/false", "its login ended and printed `not today`"),
+    ] {
+        let refused = login(ends).finish().expect(69);
+        let status = if ends.contains('3') { "3" } else { "1" };
+        let status = format!("(ssh: exit status: {status}; it said: ");
+        for said in ["host `h2`: ", said, &status, "For members of the lab."] {
+            assert!(refused.err.contains(said), "{said}: {}", refused.err);
+        }
+    }
+    let begun = Instant::now();
+    let refused = login("echo -n 'Your name? '; read x").finish().expect(69);
+    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    let said = "no shell was reached within 20s: its login printed `Your name?`";
+    assert!(refused.err.contains(said), "{}", refused.err);
+    far.nothing_is_left();
+}
