@@ -2,7 +2,8 @@
 //!
 //! - [`daemon`]: `qcycle agent`, which a run starts; [`orders`] is what the two say to each other
 //! - [`child`]: an agent as a child of whoever starts it
-//! - [`relay`]: `qcycle relay`, between an agent on another machine and its runner; [`line`] is what goes over the line
+//! - [`relay`]: `qcycle relay`, between an agent on another machine and its runner; [`line`] is what goes over the line,
+//!   [`outlet`] the relay's way into it
 //! - [`lost`]: which hosts are lost
 //! - [`needs`], [`kept`]: what they need of the machine, and what programs get of its variables
 //! - [`naming`]: the name of its domain
@@ -23,6 +24,7 @@ pub mod needs;
 pub mod node;
 pub mod orders;
 mod other_hosts;
+mod outlet;
 mod outlook;
 mod output;
 mod owner;

@@ -43,17 +43,29 @@ impl<W: Write> Queue<W> {
         Self { turns: Mutex::default(), changed: Condvar::new(), to: Mutex::new(to) }
     }
 
-    /// Writes all of it in turn; that nobody reads any more is no concern of the writer.
-    pub(super) fn write(&self, octets: &[u8]) {
+    /// Writes all of it in turn.
+    ///
+    /// # Errors
+    /// When nobody reads any more.
+    pub(super) fn write(&self, octets: &[u8]) -> std::io::Result<()> {
         let mut turns = self.turns.lock();
         let own = turns.next;
         turns.next += 1;
         let waiting = |turns: &mut Turns| turns.serving != own;
         self.changed.wait_while(&mut turns, waiting);
         drop(turns);
-        let _ = self.to.lock().write_all(octets);
+        let written = self.to.lock().write_all(octets);
         self.turns.lock().serving += 1;
         self.changed.notify_all();
+        written
+    }
+}
+
+#[cfg(test)]
+impl<W> Queue<W> {
+    /// What all was written to.
+    pub(super) fn into_inner(self) -> W {
+        self.to.into_inner()
     }
 }
 
@@ -87,7 +99,7 @@ impl Owner {
 fn send(to: &Queue<impl Write>, message: &impl Serialize) {
     let mut line = serde_json::to_string(message).expect("a message is plain data");
     line.push('\n');
-    to.write(line.as_bytes());
+    let _ = to.write(line.as_bytes());
 }
 
 /// The orders of the runner, in sequence, until it is gone.
@@ -122,7 +134,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    queue.write(b"f");
+                    queue.write(b"f").unwrap();
                 }
             });
             while !written.0.lock().contains(&b'f') {
@@ -130,7 +142,7 @@ mod tests {
             }
             for _ in 0..50 {
                 let before = written.0.lock().len();
-                queue.write(b"o");
+                queue.write(b"o").unwrap();
                 let written = written.0.lock();
                 let place = before + written[before..].iter().position(|o| *o == b'o').unwrap();
                 // What is being written when it comes, and what came first.
