@@ -26,12 +26,14 @@ FETCH_S_MAX = 600
 CROSS = {"amd64": "x86_64-linux-gnu-", "arm64": "aarch64-linux-gnu-"}
 # How the kernel calls a processor.
 ARCH = {"amd64": "x86", "arm64": "arm64"}
-# Modules that a guest needs before it has a GPIO device, in the order in which they need each other.
 # Files of a kernel's source that are used as they are: a driver that Debian does not build, and the check of style.
 SOURCES = [
     "drivers/gpio/gpio-virtio.c", "scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch",
 ]
+# Modules that a guest needs before it has a GPIO device, in the order in which they need each other.
 VIRTIO = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci"]
+# And those that one needs besides to be a host of a run: Ethernet, devices of nodes and their files.
+HOST = ["failover", "net_failover", "virtio_net", "tun", "fuse"]
 
 
 class NotThere(Exception):
@@ -99,6 +101,16 @@ class Archive:
         said = run(["apt-cache", *self.options, "depends", package])
         return re.findall(rf"^ *Depends: ({re.escape(start)}\S+)", said, re.MULTILINE)
 
+    def with_needed(self, packages: list[str], starts: tuple[str, ...]) -> list[str]:
+        """Packages, and those that they depend on, and so on, as far as their names begin with one of these."""
+        found: set[str] = set()
+        more = set(packages)
+        while more:
+            found |= more
+            said = run(["apt-cache", *self.options, "depends", *sorted(more)])
+            more = {name for name in re.findall(r"(?m)^ *Depends: (\S+)", said) if name.startswith(starts)} - found
+        return sorted(found)
+
     def newest_headers(self) -> str:
         """The newest package of headers in the lists, also one of a newer release's kernel."""
         said = run(["apt-cache", *self.options, "pkgnames", "linux-headers-"])
@@ -111,10 +123,14 @@ class Archive:
 
     def fetch(self, package: str, folder: Path) -> Path:
         """Fetches a package into an empty folder of its name."""
-        place = folder / package.split("=")[0]
-        place.mkdir()
-        run(["apt-get", *self.options, "-q=2", "-o", "Debug::NoLocking=1", "download", package], cwd=place)
-        return next(place.glob("*.deb"))
+        [fetched] = self.fetch_all([package], folder / package.split("=")[0])
+        return fetched
+
+    def fetch_all(self, packages: list[str], folder: Path) -> list[Path]:
+        """Fetches packages into a folder that is made for them."""
+        folder.mkdir()
+        run(["apt-get", *self.options, "-q=2", "-o", "Debug::NoLocking=1", "download", *packages], cwd=folder)
+        return sorted(folder.glob("*.deb"))
 
 
 def cache_folder() -> Path:
@@ -182,22 +198,34 @@ class Kernel:
             makefile.write_text(text)
             content.rename(self.folder)
 
+    @property
+    def modules(self) -> Path:
+        """The folder of the modules of `VIRTIO` and `HOST`, once `fetch_image` has been called."""
+        return self.folder / "modules"
+
+    def module(self, name: str) -> Path | None:
+        """The file of one of these modules; None if it is a part of the kernel itself."""
+        return next(self.modules.glob(f"{name}.ko*"), None)
+
     def fetch_image(self, archive: Archive) -> None:
-        """Fetches the kernel and the modules of `VIRTIO`, unless they are there."""
-        if self.image.exists():
+        """Fetches the kernel and the modules of `VIRTIO` and `HOST`, unless they are there."""
+        names = [*VIRTIO, *HOST]
+        # Which were looked for: another version of this may have looked for others.
+        looked_for = self.modules / "looked-for"
+        if self.image.exists() and looked_for.exists() and looked_for.read_text().split() == names:
             return
         with unfinished(self.cache) as making:
             package = archive.fetch(f"linux-image-{self.release}", making)
             content = making / "content"
             run(["dpkg", "-x", package, content])
-            modules = self.folder / "modules"
-            modules.mkdir(exist_ok=True)
-            for name in VIRTIO:
-                for module in content.glob(f"lib/modules/*/kernel/drivers/virtio/{name}.ko*"):
-                    shutil.copy(module, modules)
+            self.modules.mkdir(exist_ok=True)
+            for name in names:
+                for module in content.glob(f"lib/modules/*/kernel/**/{name}.ko*"):
+                    shutil.copy(module, self.modules)
             (self.folder / "boot").mkdir(exist_ok=True)
             packed = content / "boot" / f"vmlinuz-{self.release}"
             self.image.write_bytes(unpacked(packed.read_bytes()))
+            looked_for.write_text(" ".join(names))
 
     def fetch_sources(self, archive: Archive) -> Path:
         """Fetches `SOURCES`, unless they are there: the folder that they are in.

@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import build
 import gpio_virtio
 import packages
-from guest import Guest, Wire, first_files
+from guest import Guest, first_files
+from wire import Wire
 
 HERE = Path(__file__).resolve().parent
 # Lines of a guest: one drives the wire, two watch it.
@@ -68,7 +69,7 @@ class Bench(unittest.TestCase):
         except packages.NotThere as error:
             print(f"not measured: {error}")
             raise unittest.SkipTest(f"not measured: {error}") from error
-        virtio = [next((kernel.folder / "modules").glob(f"{name}.ko*")) for name in packages.VIRTIO]
+        virtio = list(filter(None, map(kernel.module, packages.VIRTIO)))
         modules = [*virtio, driver, cls.module, cls.chip]
         cls.files = cls.folder / "files"
         cls.files.write_bytes(first_files(lab, modules))

@@ -4,24 +4,23 @@ A guest's first serial port is the kernel's console, kept in a file; its second 
 (`lab/`). What is started here ends with the test, however that ends.
 """
 
-import ctypes
 import os
-import signal
 import socket
-import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from children import end, listens, start, wait_for
+from cpio import archive
 
 BOOT_S_MAX = 60
 # A stock kernel under KVM is there in a second; where KVM is that of a nested host it may never be.
 KVM_BOOT_S_MAX = 6
 ANSWER_S_MAX = 20
 MEMORY = "160M"
-PR_SET_PDEATHSIG = 1
 READY = b"ok ready\n"
-
-LIBC = ctypes.CDLL(None)
 
 
 class LabError(Exception):
@@ -32,77 +31,11 @@ class LabError(Exception):
         self.number = number
 
 
-def die_with_parent() -> None:
-    """Between fork and exec: the program does not outlive the thread that starts it."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def start(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Starts a program whose output goes to a file."""
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            preexec_fn=die_with_parent,
-        )
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program, whatever it does."""
-    process.kill()
-    process.wait()
-
-
-def wait_for(what: str, holds: Callable[[], bool], seconds: float) -> None:
-    """Waits until something holds.
-
-    Raises TimeoutError after that many seconds.
-    """
-    limit = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > limit:
-            raise TimeoutError(what)
-        time.sleep(0.01)
-
-
-def listens(path: Path) -> bool:
-    """Whether somebody accepts connections at a socket, which a file of this name does not say yet: proc(5),
-    `/proc/net/unix`, __SO_ACCEPTCON.
-    """
-    sockets = (line.split() for line in Path("/proc/net/unix").read_text().splitlines())
-    return any(fields[3] == "00010000" and fields[-1] == str(path) for fields in sockets)
-
-
-def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """An archive as the kernel unpacks it: cpio, "newc". Each file has a path, a mode and its content."""
-    octets = bytearray()
-    for number, (path, mode, content) in enumerate([*files, ("TRAILER!!!", 0, b"")], 1):
-        name = path.encode() + b"\0"
-        fields = [number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name), 0]
-        octets += b"070701" + b"".join(b"%08X" % field for field in fields) + name
-        octets += bytes(-len(octets) % 4) + content
-        octets += bytes(-len(octets) % 4)
-    return bytes(octets)
-
-
 def first_files(lab: Path, modules: list[Path]) -> bytes:
     """The first and only file system of a guest."""
     folders = [(name, 0o040755, b"") for name in ("proc", "sys", "dev")]
     files = [(path.name, 0o100644, path.read_bytes()) for path in modules]
     return archive([*folders, ("init", 0o100755, lab.read_bytes()), *files])
-
-
-class Wire:
-    """The wire between guests, with a socket for each."""
-
-    def __init__(self, program: Path, folder: Path, guests: int, pull: str = "down") -> None:
-        self.sockets = [folder / f"wire{guest}" for guest in range(guests)]
-        command = [str(program), "--pull", pull, *map(str, self.sockets)]
-        self.process = start(command, folder / "wire.log")
-        wait_for("the wire", lambda: all(map(listens, self.sockets)), ANSWER_S_MAX)
-
-    def close(self) -> None:
-        """Ends the wire."""
-        end(self.process)
 
 
 class Guest:

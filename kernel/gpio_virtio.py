@@ -4,10 +4,7 @@ It is built from Debian's source of the same kernel and changed in one place, wh
 tells a guest that the device has interrupts, so the driver must not ask.
 """
 
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import packages
 
