@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long test-module soak type-tests conformance deny check-aarch64 test-aarch64 bench bench-hosts container module quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 setup-boards demo test test-long test-module soak type-tests conformance deny check-aarch64 test-aarch64 bench bench-hosts container module boards quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p remote -p report-kit -p probe -p iec61850 -p mms -p random -p quorum -p protection -p substation -p realtime -p ied -p relay \
@@ -22,6 +22,8 @@ PACE ?= real
 BENCH_PREFIX ?=
 # `--page`: `make bench-hosts` draws its page and its picture as well.
 PAGE ?=
+# Options of `make boards`, such as BOARDS="--count 2 --clock-ppm 0,100"; `boards/boards.py --help` lists them.
+BOARDS ?=
 bench_prefix := $(if $(BENCH_PREFIX),--prefix '$(BENCH_PREFIX)')
 
 help: ## list these commands
@@ -31,7 +33,7 @@ help: ## list these commands
 setup: ## install what the demo needs and is not there
 	@tools/setup.sh demo
 
-setup-test setup-bench setup-conformance setup-container setup-aarch64: setup-%:
+setup-test setup-bench setup-conformance setup-container setup-aarch64 setup-boards: setup-%:
 	@tools/setup.sh $*
 
 demo: setup ## run the voltage-stability case, normal and under attack, and draw the report
@@ -46,6 +48,7 @@ test: setup-test ## check format, lints, tests and documents, in minutes
 	$(PYTHON) -W error -m unittest discover -s scenarios/feeder-fault
 	$(PYTHON) -W error -m unittest discover -s tools
 	$(PYTHON) -W error -m unittest discover -s kernel/tests
+	$(PYTHON) -W error -m unittest discover -s boards
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
 	shellcheck --shell sh tools/peers/*.sh tools/peers/programs/*.sh
@@ -63,8 +66,10 @@ test-long: setup-test ## check what takes longer: stations of relays, guests, ra
 	tools/mutants.py
 	tools/aarch64.sh check
 
-test-module: setup-test ## drive the kernel module over 10,000 rounds, and with other kernels, in guests: minutes
+test-module: setup-test ## drive the kernel module over 10,000 rounds, with other kernels, and runs over boards, in guests: minutes
 	$(PYTHON) -W error -m unittest discover -s kernel/tests -p 'long_*.py'
+	cargo build --locked --release -p testbed -p wired-or
+	$(PYTHON) -W error -m unittest discover -s boards -p 'long_*.py'
 
 soak: setup-test ## verdicts beside load and hostile programs, other users, other systems: up to an hour
 	cargo build --locked --release $(CRATES)
@@ -109,6 +114,10 @@ probe: ## build qcprobe as one static program, for remote machines and guests
 
 module: ## build the kernel module qcbus against the headers of Debian's kernel, without installing these
 	kernel/build.py
+
+boards: setup setup-boards ## start four guests as boards, joined by GPIO and Ethernet, until Ctrl-C; BOARDS="--count 2"
+	cargo build --locked --release -p testbed -p wired-or
+	boards/boards.py $(BOARDS)
 
 quorum: ## simulate 10^8 events of relays that act as one, half for safety, half for progress
 	QUORUM_EVENTS=50000000 cargo test --locked --release -p quorum --test main sim:: -- --nocapture

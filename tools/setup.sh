@@ -3,7 +3,7 @@
 # Python packages in .venv, and a look at the Rust toolchain. It asks no questions. What is there
 # already is left alone, so a second call only looks and takes a fraction of a second.
 #
-# Usage: tools/setup.sh demo|test|bench|conformance|container|aarch64|deny
+# Usage: tools/setup.sh demo|test|bench|conformance|container|aarch64|boards|deny
 # Without the right to install Debian packages it names what is missing and why, and stops.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,8 +16,8 @@ readonly BROKEN_SETUP=69
 main() {
     local purpose=${1:-}
     case $purpose in
-        demo | test | bench | conformance | container | aarch64 | deny) ;;
-        *) fail 64 "usage: tools/setup.sh demo|test|bench|conformance|container|aarch64|deny" ;;
+        demo | test | bench | conformance | container | aarch64 | boards | deny) ;;
+        *) fail 64 "usage: tools/setup.sh demo|test|bench|conformance|container|aarch64|boards|deny" ;;
     esac
     mkdir -p target
     # Two calls at once would build one .venv twice.
