@@ -40,11 +40,18 @@ def known_hosts(boards: list[Board], key: str) -> str:
     return "".join(f"{board.name} {key}\n" for board in boards)
 
 
-def hosts_block(state: Path, boards: list[Board], scenario: str) -> str:
-    """The block `hosts` of a scenario."""
+def hosts_block(state: Path, boards: list[Board], scenario: str, through: str) -> str:
+    """The block `hosts` of a scenario; `through` is who sees the edges of the wire, or `none`."""
+    bus = ""
+    # A bus joins several hosts.
+    if through != "none" and len(boards) > 1:
+        bus = (
+            f"\n    bus: {{chip: {CHIP}, output: {OUTPUT}, input: {INPUTS[0]}, input_released: {INPUTS[1]}, "
+            f"through: {through}}}"
+        )
     lines = (
-        f"  {board.name}: {{ssh: {board.name}, config: {state}/ssh_config, address: {board.address}, "
-        f"directory: {SCENARIOS}/{scenario}}}\n"
+        f"  {board.name}:\n    ssh: {board.name}\n    config: {state}/ssh_config\n    address: {board.address}\n"
+        f"    directory: {SCENARIOS}/{scenario}{bus}\n"
         for board in boards
     )
     return "hosts:\n" + "".join(lines)

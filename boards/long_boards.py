@@ -97,6 +97,7 @@ class Up(unittest.TestCase):
         newest = max(self.runs.iterdir(), key=lambda run: run.stat().st_mtime)
         record = json.loads((newest / "run.json").read_text())
         self.assertEqual([host["ssh"] for host in record["hosts"]], ["board1", "board2"])
+        self.assertEqual([host["bus"] for host in record["hosts"]], ["module", "module"])
         print(f"minimal, {sync} {' '.join(words)}: {time.monotonic() - before:.1f} s ({self.boards.how})")
         return record
 
@@ -127,9 +128,28 @@ class Up(unittest.TestCase):
         domains = json.loads(self.ask(board, "ps --json") or "[]")
         return domains[0]["clock"]["virtual_ns"] if domains else None
 
+    def on_wire(self, board: Board, through: str) -> None:
+        """A run there must have its place on the wire in this way."""
+        words = "cat /sys/class/qcbus/qcbus0/rounds; cat /proc/[0-9]*/task/*/comm"
+        said = subprocess.run([*self.ssh(board), words], capture_output=True, text=True, check=False).stdout
+        self.assertIn("signal-bus", said.splitlines())
+        rounds = said.splitlines()[0]
+        if through == "module":
+            # All hold until they begin, and then each of both.
+            self.assertGreaterEqual(int(rounds), 3)
+        else:
+            self.assertFalse(rounds.isdigit(), rounds)
+
     def test_a_hold_at_any_board_stops_all_clocks_at_one_nanosecond(self) -> None:
+        for through in ("module", "lines"):
+            with self.subTest(through=through):
+                self.holds_at_any_board(through)
+
+    def holds_at_any_board(self, through: str) -> None:
         first, second = self.boards.boards
         command = self.command("free", "--duration", "5 min")
+        scenario = Path(command[2]) / "scenario.yaml"
+        scenario.write_text(scenario.read_text().replace("through: module", f"through: {through}"))
         run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(up.end_in_order, run)
         limit = time.monotonic() + RUN_S_MAX
@@ -144,6 +164,9 @@ class Up(unittest.TestCase):
             self.ask(first, f"release {name}")
             while self.now(second) == at[0]:
                 self.assertLess(time.monotonic(), limit, "it stands")
+        for board in (first, second):
+            self.on_wire(board, through)
+        up.end_in_order(run)
 
     def test_all_boards_are_on_one_wire(self) -> None:
         on_boards = []

@@ -22,6 +22,8 @@ class Options(NamedTuple):
     # By how much the clock of each board is fast, one for each.
     ppm: list[int]
     sync: str
+    # Who sees the edges of the wire in the scenarios that are made: `module`, `lines` or `none`.
+    bus: str
     # How long nodes have before the scenario's time 0, in the scenarios made for the boards; None: as they say.
     settle: str | None
     accelerator: str
@@ -72,6 +74,11 @@ def parse(words: list[str]) -> Options:
         help="such as '40 s': how long programs have before time 0 in these scenarios (default: as they say)",
     )
     parser.add_argument(
+        "--bus", choices=["module", "lines", "none"], default="module",
+        help="who sees the edges of the GPIO line in these scenarios: the kernel module (default), the agent through the "
+        "character device, or nobody",
+    )
+    parser.add_argument(
         "--accelerator", choices=["auto", "kvm", "tcg"], default="auto",
         help="auto (the default) takes KVM if a guest boots with it, else emulates",
     )
@@ -106,7 +113,7 @@ def parse(words: list[str]) -> Options:
         if not (folder / "scenario.yaml").is_file():
             parser.error(f"--scenario: there is no {folder / 'scenario.yaml'}")
     return Options(
-        count=asked.count, memory_mb=asked.memory, cores=asked.cores, ppm=ppm, sync=asked.sync,
+        count=asked.count, memory_mb=asked.memory, cores=asked.cores, ppm=ppm, sync=asked.sync, bus=asked.bus,
         settle=asked.settle, accelerator=asked.accelerator, state=state, programs=asked.programs.absolute(),
         scenarios=[folder.absolute() for folder in asked.scenario], command=asked.command,
     )

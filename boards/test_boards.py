@@ -114,7 +114,7 @@ class Told(unittest.TestCase):
     def test_the_scenarios_for_boards_use_as_many_as_they_have_nodes(self) -> None:
         for name, nodes in (("minimal", 2), ("pollers", 4), ("voltage-stability", 2)):
             text = (PROJECT / "scenarios" / name / "scenario.yaml").read_text()
-            block = access.hosts_block(STATE, boards(4), name)
+            block = access.hosts_block(STATE, boards(4), name, "module")
             _, used = spread.spread(text, 4, "granted", lambda _, block=block: block)
             self.assertEqual(used, nodes)
 

@@ -227,7 +227,7 @@ class Boards:
         made = {}
         for name, folder in self.given.items():
             def block(count: int, name: str = name) -> str:
-                return access.hosts_block(self.state, self.boards[:count], name)
+                return access.hosts_block(self.state, self.boards[:count], name, self.options.bus)
 
             try:
                 text = (folder / "scenario.yaml").read_text()
@@ -259,7 +259,7 @@ All boards are up ({self.how}), until Ctrl-C. To run a scenario on them, from an
 Scenarios whose nodes are spread over boards, and how many these are: {made}.
 A scenario of your own has such a block, and a `host` for each node (--scenario FOLDER brings its programs there):
 
-{access.hosts_block(self.state, self.boards, 'NAME')}
+{access.hosts_block(self.state, self.boards, 'NAME', self.options.bus)}
 A shell on a board:    ssh -F {config} {self.boards[0].name}
 The wire between them: {outputs[0]} pulls it low, lines {outputs[1]} watch it; /dev/qcbus is in each.
 """, flush=True)
