@@ -15,6 +15,7 @@ mod free;
 mod holding;
 mod idle;
 mod lost;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -52,6 +53,7 @@ pub(super) use idle::Idle;
 pub use idle::Sleep;
 pub(super) use lost::Losing;
 pub use lost::Lost;
+use silence::Way;
 pub use turns::Turns;
 
 /// From one sign of life to the next, where nothing else is said.
@@ -172,6 +174,8 @@ struct PeerLink {
     is_told_of: bool,
     /// It is lost, and nothing is said to it or heard of it any more.
     is_lost: bool,
+    /// Whether anything was ever heard of it.
+    is_met: bool,
 }
 
 impl Hosts {
@@ -187,6 +191,7 @@ impl Hosts {
             heard_at: now,
             is_told_of: false,
             is_lost: false,
+            is_met: false,
         };
         let names = border.peers.iter().map(|peer| peer.name.clone()).collect();
         Ok(Self {
@@ -566,6 +571,7 @@ impl Hosts {
         for record in records {
             let link = &mut self.links[host];
             link.heard_at = now;
+            link.is_met = true;
             self.asking.heard(host, now);
             let Ok(word) = link.session.take(&record) else {
                 return self.fail(host, "says that it has received what was not sent");
@@ -628,8 +634,19 @@ impl Hosts {
             |link: &PeerLink| !link.is_lost && now - link.heard_at > self.silence_longest;
         let others = (0..self.links.len()).filter(|&host| host != self.me);
         for host in others.filter(|&host| is_silent(&self.links[host])).collect::<Vec<_>>() {
-            self.tell_of(host, &format!("has not answered for {longest_ms} ms"), false);
+            let what = match self.links[host].is_met {
+                true => silence::after_a_meeting(longest_ms),
+                false => silence::before_a_meeting(longest_ms, self.way_to(host)),
+            };
+            self.tell_of(host, &what, false);
         }
+    }
+
+    /// Where a connection to another host is made.
+    fn way_to(&self, host: usize) -> Way<'_> {
+        let waiting = &self.links[host.min(self.me)].peer;
+        let (name, at) = (waiting.name.as_str(), waiting.address);
+        if host < self.me { Way::There { name, at } } else { Way::Here { name, at } }
     }
 }
 

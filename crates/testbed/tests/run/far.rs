@@ -415,6 +415,11 @@ fn machines_that_cannot_do_it_are_refused_before_anything_starts() {
         ),
         ("ssh: h2,", "ssh: h2, directory: /no/such/folder,", "there is no folder /no/such/folder"),
         ("ssh: h2,", "ssh: h2, address: 192.0.2.1,", "cannot wait for other hosts at 192.0.2.1"),
+        (
+            "ssh: h1,",
+            "ssh: h1, address: 127.0.0.1,",
+            "within 4000 ms: set the `address` of host `h1`",
+        ),
     ] {
         assert!(good.contains(before));
         fs::write(&file, good.replace(before, after)).unwrap();
