@@ -235,6 +235,18 @@ impl Holds {
         }
     }
 
+    /// How many holds there are of all hosts, as far as they have said so: of all of them while they stand.
+    pub fn asserted(&self) -> u32 {
+        if self.phase == Phase::Runs {
+            return 0;
+        }
+        let own = self.hosts[self.me].holds;
+        let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != self.me);
+        // What was said in an earlier round may not be so any more.
+        let said = others.filter(|(_, host)| !host.is_lost && host.at.is_some());
+        said.fold(own, |sum, (_, host)| sum.saturating_add(host.holds))
+    }
+
     /// The round that was the last to begin, if the clocks run since.
     pub fn runs_since(&self) -> Option<u64> {
         (self.phase == Phase::Runs).then_some(self.round)

@@ -13,6 +13,7 @@ use std::marker;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use domain::{Domain, Hold, Pace, host_now};
 use hosts::holds::{Do, Message, Say};
@@ -24,6 +25,18 @@ use vtime::{HostTime, VirtualSpan, VirtualTime};
 
 /// How far ahead of the clock it stops that runs: about what a word needs to another host.
 const AHEAD: VirtualSpan = VirtualSpan::from_ns(80_000);
+
+/// How long the network's thread may take to say how many holds there are; it says so as soon as it is woken.
+const COUNT_LONGEST: Duration = Duration::from_secs(1);
+
+/// How many holds there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Count {
+    /// Asserted at any host, by whomever.
+    pub of_all: u32,
+    /// The holds of the clock of this host that stand for them: one, or none while it is on its way or goes on.
+    pub here: u32,
+}
 
 /// Where holds of all hosts are asked for, from any thread.
 #[derive(Debug)]
@@ -37,6 +50,7 @@ pub struct AllHolds {
 struct Asked {
     holds: Vec<Sender<VirtualTime>>,
     releases: Vec<Sender<bool>>,
+    counts: Vec<Sender<Count>>,
     is_over: bool,
 }
 
@@ -115,6 +129,12 @@ impl AllHolds {
             driver.lets_go();
         }
         released
+    }
+
+    /// How many holds there are, with what others have said before they answered anything that this host has heard;
+    /// `None` if the network has ended.
+    pub fn count(&self) -> Option<Count> {
+        self.post(|asked, answer| asked.counts.push(answer))?.recv_timeout(COUNT_LONGEST).ok()
     }
 
     /// Asserts a hold that nobody has asked for, or releases it; waits for nothing, and asserts no signal bus. Returns
@@ -248,9 +268,10 @@ impl Holding {
     pub(super) fn step(&mut self, domain: &Arc<Domain>) -> Vec<Message> {
         self.all.wake.clear();
         let mut says = Vec::new();
-        let (holds, releases) = {
+        let (holds, releases, counts) = {
             let mut asked = self.all.asked.lock();
-            (std::mem::take(&mut asked.holds), std::mem::take(&mut asked.releases))
+            let Asked { holds, releases, counts, .. } = &mut *asked;
+            (std::mem::take(holds), std::mem::take(releases), std::mem::take(counts))
         };
         for host in std::mem::take(&mut self.lost) {
             let todo = self.holds.is_lost(host);
@@ -285,6 +306,13 @@ impl Holding {
                 // Whoever has asked may be gone.
                 let _ = waiting.send(at);
             }
+        }
+        for count in counts {
+            // Whoever has asked may have given up.
+            let _ = count.send(Count {
+                of_all: self.holds.asserted(),
+                here: u32::from(self.hold.is_some()),
+            });
         }
         says
     }

@@ -48,7 +48,7 @@ pub use bus::Following;
 use connection::{Connection, Heard, READ_OCTETS};
 use free::Free;
 use holding::Holding;
-pub use holding::{AllHeld, AllHolds};
+pub use holding::{AllHeld, AllHolds, Count};
 pub(super) use idle::Idle;
 pub use idle::Sleep;
 pub(super) use lost::Losing;

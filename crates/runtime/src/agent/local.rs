@@ -16,7 +16,7 @@ use super::query;
 use crate::intervention::{Action, Caller};
 use crate::launch::freeze::Freezer;
 use crate::launch::members;
-use domain::{Change, Domain};
+use domain::{Change, Domain, Reading};
 
 /// How long a caller that attends a domain may take to read a report.
 const WRITE_LONGEST: Duration = Duration::from_secs(1);
@@ -55,6 +55,9 @@ pub trait Together: Send + Sync {
 
     /// Releases one hold of this host. Returns whether there was one.
     fn release(&self) -> bool;
+
+    /// How many holds there are of all hosts, and how many of the clock here stand for them. `None` if the run is over.
+    fn holds(&self) -> Option<(u32, u32)>;
 
     /// Asks these hosts at the same time. Each has so long to answer, or as long as it takes; what they say is in the
     /// same order, or in a sentence why one says nothing.
@@ -283,13 +286,23 @@ impl Local {
             agent_pid: std::process::id(),
             host: self.host(),
             title: self.title.clone(),
-            clock: self.domain.reading(),
+            clock: self.reading(),
             pace: Box::new(self.domain.pace_status()),
             calls,
             freeze: Box::new(self.freezer.status()),
             warnings,
             detached: self.is_detached(),
         }
+    }
+
+    /// The clock here, with the holds of all hosts in place of the one by which they keep it.
+    fn reading(&self) -> Reading {
+        let asserted = self.together.get().and_then(|all| all.holds());
+        let mut reading = self.domain.reading();
+        if let Some((of_all, here)) = asserted {
+            reading.holds = reading.holds.saturating_sub(here).saturating_add(of_all);
+        }
+        reading
     }
 
     /// Detaches the domain unless somebody attends it.

@@ -458,6 +458,12 @@ mod tests {
             true
         }
 
+        fn holds(&self) -> Option<(u32, u32)> {
+            let holds = self.world.holds.lock();
+            let of_all = holds.iter().sum();
+            Some((of_all, u32::from(of_all > 0)))
+        }
+
         fn ask(
             &self,
             hosts: &[usize],
@@ -529,6 +535,24 @@ mod tests {
         world.lost.lock().insert(1);
         let unsure = "the domain `lab` is not held at any of its hosts that answers; host `h1` has not answered for 3 ms";
         assert_eq!(world.release(0).unwrap_err(), unsure);
+    }
+
+    #[test]
+    fn each_host_shows_the_holds_of_all_and_a_release_those_that_are_left() {
+        let world = World::new();
+        let shown = || [0, 1, 2].map(|host| world.at(host).0.status().clock.holds);
+        for host in [1, 1, 2, 1] {
+            world.hold(host);
+        }
+        assert_eq!(shown(), [4; HOSTS]);
+        // Of that host alone, as while one of its programs asks for the plant.
+        world.domains[2].assert_hold();
+        assert_eq!(shown(), [4, 4, 5]);
+        world.domains[2].release_hold();
+        for left in [3, 2, 1, 0] {
+            world.release(0).unwrap();
+            assert_eq!(shown(), [left; HOSTS]);
+        }
     }
 
     #[test]

@@ -40,6 +40,10 @@ impl Together for OverHosts {
         self.holds.release()
     }
 
+    fn holds(&self) -> Option<(u32, u32)> {
+        self.holds.count().map(|count| (count.of_all, count.here))
+    }
+
     fn ask(
         &self,
         hosts: &[usize],

@@ -316,7 +316,17 @@ impl Far {
             assert_eq!(one, two);
             std::thread::sleep(Duration::from_millis(50));
             assert_eq!(self.domain(other).clock.virtual_ns, one);
-            self.ask(1, &["release", &name]);
+            // Those of all hosts, at each.
+            let said = self.ask(other, &["hold", &name]);
+            assert!(said.contains("is held (2 holds)"), "{said}");
+            eventually("holds are missing", || {
+                [1, 2].iter().all(|host| self.domain(*host).clock.holds == 2)
+            });
+            let said = self.ask(1, &["release", &name]);
+            assert!(said.contains("is held (1 hold)"), "{said}");
+            assert_eq!(self.domain(other).clock.virtual_ns, one);
+            let said = self.ask(1, &["release", &name]);
+            assert!(said.contains(" runs at "), "{said}");
             eventually("it stands", || self.domain(other).clock.virtual_ns > one);
         }
         (run, name)
@@ -351,7 +361,7 @@ fn what_is_asked_at_one_host_is_done_at_all() {
     let mut interventions = lost.record().interventions;
     interventions.sort_by_key(|one| one.at_ns);
     let by = interventions.iter().map(|one| one.by.host.as_deref().unwrap());
-    assert_eq!(by.collect::<String>(), "h1h1h2h1h1h1h1h2h2h2");
+    assert_eq!(by.collect::<String>(), "h1h2h1h1h2h1h1h1h1h1h1h2h2h2");
     far.nothing_is_left();
 }
 
@@ -363,7 +373,7 @@ fn clocks_that_run_by_themselves_are_held_together_and_told_of() {
     let (run, _) = far.held_from_each();
     run.signal_group(libc::SIGINT);
     let record = run.finish_within(GONE_LONGEST).expect(130).record();
-    assert_eq!((record.interventions.len(), record.scenario.sync), (4, Sync::Free));
+    assert_eq!((record.interventions.len(), record.scenario.sync), (8, Sync::Free));
     let clocks = record.network["free_clocks"].as_array().unwrap();
     let compared = |host: usize| clocks[host]["differed"]["frames"].as_u64().unwrap();
     assert_eq!((clocks.len(), compared(0)), (2, 0), "{clocks:?}");
