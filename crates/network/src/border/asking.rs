@@ -41,6 +41,8 @@ pub struct OtherHosts {
     wake: Wake,
     to_say: Mutex<ToSay>,
     hosts: Vec<Known>,
+    /// Why a host was lost without which the others do not go on, if one was.
+    lost: Mutex<Option<String>>,
 }
 
 /// What any thread knows of another host.
@@ -93,13 +95,19 @@ impl OtherHosts {
         self.wake.wake();
     }
 
+    /// Why nothing more comes of anything: as a host is lost, if one is.
+    pub fn why_over(&self) -> String {
+        let over = "the run is over";
+        self.lost.lock().as_ref().map_or_else(|| over.to_owned(), |why| format!("{over}: {why}"))
+    }
+
     fn wait(
         &self,
         host: usize,
         answer: &Receiver<Answer>,
         until: Option<(Duration, Instant)>,
     ) -> Answer {
-        let over = || Err("the run is over".to_owned());
+        let over = || Err(self.why_over());
         let Some((longest, until)) = until else {
             return answer.recv().unwrap_or_else(|_| over());
         };
@@ -146,7 +154,12 @@ impl Asking {
             is_out: AtomicBool::new(false),
         };
         let hosts = names.into_iter().map(known).collect();
-        let others = OtherHosts { wake: Wake::new()?, to_say: Mutex::default(), hosts };
+        let others = OtherHosts {
+            wake: Wake::new()?,
+            to_say: Mutex::default(),
+            hosts,
+            lost: Mutex::default(),
+        };
         let (waiting, lost) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { questions, others: Arc::new(others), waiting, asked, lost })
     }
@@ -168,10 +181,13 @@ impl Asking {
     pub(super) fn is_out(&mut self, host: usize, why: &str) {
         self.others.hosts[host].is_out.store(true, Ordering::Relaxed);
         self.lost(host, why);
+        // The others go on.
+        *self.others.lost.lock() = None;
     }
 
     /// A host does not do as it should, or is lost: nobody waits for it, and who asks it is told why.
     pub(super) fn lost(&mut self, host: usize, why: &str) {
+        self.others.lost.lock().get_or_insert_with(|| why.to_owned());
         let why = self.lost.entry(host).or_insert_with(|| why.to_owned());
         self.waiting.retain(|(of, _), waiting| {
             if *of == host {

@@ -395,7 +395,7 @@ fn who_asks_a_host_that_does_not_answer_or_is_lost_is_told_why() {
     // It is known to be lost.
     assert_eq!(ask(2000), waits);
     drop(parts);
-    assert_eq!(ask(2000), "the run is over");
+    assert_eq!(ask(2000), "the run is over: host `n0` has not answered for 3000 ms");
 }
 
 /// What is bad about a way between two hosts.

@@ -59,6 +59,9 @@ pub trait Together: Send + Sync {
     /// How many holds there are of all hosts, and how many of the clock here stand for them. `None` if the run is over.
     fn holds(&self) -> Option<(u32, u32)>;
 
+    /// That the run is over, and why.
+    fn why_over(&self) -> String;
+
     /// Asks these hosts at the same time. Each has so long to answer, or as long as it takes; what they say is in the
     /// same order, or in a sentence why one says nothing.
     fn ask(
@@ -126,7 +129,7 @@ impl Local {
     /// Holds it, with all other hosts.
     pub(super) fn hold(&self, by: Caller) -> Result<(), String> {
         match self.together.get() {
-            Some(all) => _ = all.hold().ok_or("the run is over")?,
+            Some(all) => _ = all.hold().ok_or_else(|| all.why_over())?,
             None => _ = self.domain.assert_hold(),
         }
         self.holds.fetch_add(1, Ordering::Relaxed);

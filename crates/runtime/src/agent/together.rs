@@ -158,7 +158,7 @@ impl AllHosts {
             return self.done(first, self.ask_one(first, &question, None));
         }
         let _turn = self.changing.lock();
-        let Some(at) = self.together.hold() else { return Err("the run is over".to_owned()) };
+        let at = self.together.hold().ok_or_else(|| self.together.why_over())?;
         let question = Question::Change { tdf_millionths, at_ns: at.as_ns() };
         let mut hosts = self.other_numbers();
         hosts.retain(|&host| self.together.is_there(host));
@@ -456,6 +456,10 @@ mod tests {
                 }
             }
             true
+        }
+
+        fn why_over(&self) -> String {
+            "the run is over".to_owned()
         }
 
         fn holds(&self) -> Option<(u32, u32)> {

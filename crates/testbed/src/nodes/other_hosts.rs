@@ -40,6 +40,10 @@ impl Together for OverHosts {
         self.holds.release()
     }
 
+    fn why_over(&self) -> String {
+        self.others.why_over()
+    }
+
     fn holds(&self) -> Option<(u32, u32)> {
         self.holds.count().map(|count| (count.of_all, count.here))
     }

@@ -56,6 +56,8 @@ pub(super) struct Captures {
     pub(super) wanted: Vec<Capture>,
     /// Scenario time at which they begin.
     pub(super) begin_ns: i64,
+    /// The host that they come from, by name.
+    pub(super) host: String,
 }
 
 /// Starts an agent over there.
@@ -208,6 +210,7 @@ struct CapturesHome {
     /// The one that comes now.
     now: Option<(Capture, File)>,
     begin_ns: i64,
+    host: String,
 }
 
 impl CapturesHome {
@@ -216,7 +219,12 @@ impl CapturesHome {
             let name = capture.path.file_name()?.to_str()?.to_owned();
             Some((name, capture))
         });
-        Self { wanted: wanted.collect(), now: None, begin_ns: captures.begin_ns }
+        Self {
+            wanted: wanted.collect(),
+            now: None,
+            begin_ns: captures.begin_ns,
+            host: captures.host,
+        }
     }
 
     /// Takes octets of a file. Whatever else another machine sends is none of the run.
@@ -241,7 +249,7 @@ impl CapturesHome {
     /// Tells of the one that comes now, of which no more will come.
     fn not_whole(&mut self, events: &EventsOf) {
         if let Some((capture, _)) = self.now.take() {
-            self.lacks(&capture, "the rest did not come from its host", events);
+            self.lacks(&capture, "the rest did not come", events);
         }
     }
 
@@ -249,14 +257,14 @@ impl CapturesHome {
     fn finish(&mut self, events: &EventsOf) {
         self.not_whole(events);
         for capture in self.wanted.values() {
-            self.lacks(capture, "it did not come from its host", events);
+            self.lacks(capture, "it did not come", events);
         }
     }
 
     fn lacks(&self, capture: &Capture, reason: &str, events: &EventsOf) {
         let file = capture.name.clone();
         // From when on is not known.
-        let reason = format!("{file} lacks frames: {reason}");
+        let reason = format!("host `{}`: {file} lacks frames: {reason}", self.host);
         events.lost(Loss { file, from_ns: self.begin_ns, reason });
     }
 }
@@ -276,7 +284,11 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         let wanted = ["a.pcapng", "b.pcapng", "c.pcapng", "e.pcapng"]
             .map(|name| Capture { name: format!("captures/{name}"), path: path(name) });
-        let mut home = CapturesHome::new(Captures { wanted: wanted.into(), begin_ns: -7 });
+        let mut home = CapturesHome::new(Captures {
+            wanted: wanted.into(),
+            begin_ns: -7,
+            host: "h1".to_owned(),
+        });
         let (to, heard) = channel();
         let events = EventsOf { host: 1, to };
         for (file, octets) in [
@@ -308,9 +320,9 @@ mod tests {
             .collect();
         let lost: Vec<_> = lost.iter().map(|(from, reason)| (*from, reason.as_str())).collect();
         let expected = [
-            (-7, "captures/b.pcapng lacks frames: the disk is full"),
-            (-7, "captures/e.pcapng lacks frames: the rest did not come from its host"),
-            (-7, "captures/c.pcapng lacks frames: it did not come from its host"),
+            (-7, "host `h1`: captures/b.pcapng lacks frames: the disk is full"),
+            (-7, "host `h1`: captures/e.pcapng lacks frames: the rest did not come"),
+            (-7, "host `h1`: captures/c.pcapng lacks frames: it did not come"),
         ];
         assert_eq!(lost, expected);
     }

@@ -15,10 +15,12 @@ use scenario::model::Scenario;
 /// Clocks stop, jump and run together, so what is said of the clock is what the host says whose clock came furthest. Of
 /// figures that cannot be joined, such as percentiles, the largest is taken.
 pub(super) fn together(scenario: &Scenario, parts: &mut [Part]) -> Option<FinalReport> {
-    let networks: Vec<Option<NetworkStats>> = parts
-        .iter_mut()
-        .map(|part| part.last.as_mut().and_then(|last| last.network.take()))
-        .collect();
+    let networks = parts.iter_mut().map(|part| {
+        let mut network = part.last.as_mut()?.network.take()?;
+        told_by(|text| part.says(text), &mut network);
+        Some(network)
+    });
+    let networks: Vec<Option<NetworkStats>> = networks.collect();
     let network = network(scenario, networks);
     let mut all: Vec<(&Part, FinalReport)> = Vec::new();
     for part in parts.iter_mut() {
@@ -67,6 +69,12 @@ pub(super) fn together(scenario: &Scenario, parts: &mut [Part]) -> Option<FinalR
     Some(joined)
 }
 
+/// What a part of the network says of itself, with the name of its host, as `says` does.
+fn told_by(says: impl Fn(&str) -> String, network: &mut NetworkStats) {
+    let losses = network.losses.iter_mut().map(|lost| &mut lost.reason);
+    losses.chain(&mut network.warnings).for_each(|text| *text = says(text));
+}
+
 fn network(scenario: &Scenario, parts: Vec<Option<NetworkStats>>) -> Option<NetworkStats> {
     parts.iter().any(Option::is_some).then(|| match &scenario.hosts {
         Some(hosts) => whole(&scenario.network, &hosts.placement, parts),
@@ -78,5 +86,29 @@ fn join<T>(one: Option<T>, other: Option<T>, both: impl FnOnce(T, T) -> T) -> Op
     match (one, other) {
         (Some(one), Some(other)) => Some(both(one, other)),
         (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use network::stats::LostFrames;
+
+    #[test]
+    fn a_capture_that_lacks_frames_is_told_of_with_its_host() {
+        let reason = "captures/c.pcapng lacks frames: No space left on device".to_owned();
+        let lost = LostFrames {
+            file: "captures/c.pcapng".to_owned(),
+            realtime_ns: 7,
+            reason: reason.clone(),
+        };
+        let mut network = NetworkStats {
+            losses: vec![lost],
+            warnings: vec![reason.clone()],
+            ..NetworkStats::default()
+        };
+        told_by(|text| format!("host `h2`: {text}"), &mut network);
+        let told = format!("host `h2`: {reason}");
+        assert_eq!((&network.losses[0].reason, &network.warnings[0]), (&told, &told));
     }
 }

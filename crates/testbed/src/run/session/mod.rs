@@ -158,7 +158,8 @@ fn start(
                     path: folder.capture_path(name),
                 });
                 let begin_ns = -scenario.settle.as_ns();
-                let captures = Captures { wanted: wanted.collect(), begin_ns };
+                let host = host.as_ref().map_or_else(String::new, |host| host.name.clone());
+                let captures = Captures { wanted: wanted.collect(), begin_ns, host };
                 let needs = Needs::of(nodes());
                 far_agent::start(target, carried, needs, events, outputs, captures)?
             }

@@ -117,8 +117,9 @@ impl Session<'_> {
             if !agent_told && self.scenario.captures {
                 let files = parts::captured(self.scenario, number).into_iter();
                 lost.extend(files.map(RunFolder::capture_name).map(|file| {
-                    let reason =
-                        format!("{file} lacks frames: the agent ended before it wrote them");
+                    let reason = part.says(&format!(
+                        "{file} lacks frames: the agent ended before it wrote them"
+                    ));
                     Loss { file, from_ns, reason }
                 }));
             }
