@@ -123,8 +123,7 @@ pub(super) fn made_of([one, other]: [&RunRecord; 2]) -> Vec<String> {
     compare("kernel", both.map(|run| run.machine.kernel.clone()));
     let [first, second] = both.map(inputs);
     let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
-    let changed = names.into_iter().filter(|name| first.get(*name) != second.get(*name));
-    found.extend(changed.map(|name| format!("content of {name}")));
+    found.extend(names.into_iter().filter_map(|name| content(name, [&first, &second])));
     found
 }
 
@@ -133,8 +132,21 @@ fn qcycle(versions: &Versions) -> String {
     format!("{} (commit {commit})", versions.qcycle)
 }
 
+type Hashes<'r> = BTreeMap<String, BTreeSet<Option<&'r str>>>;
+
+/// What is not equal of a file of that name. Nobody knows what programs on other machines were made of.
+fn content(name: &str, both: [&Hashes<'_>; 2]) -> Option<String> {
+    let hashes = both.map(|run| run.get(name).filter(|all| all.iter().any(Option::is_some)));
+    match hashes {
+        [Some(one), Some(other)] => (one != other).then(|| format!("content of {name}")),
+        [Some(_), None] => Some(format!("content of {name}, not known of the second")),
+        [None, Some(_)] => Some(format!("content of {name}, not known of the first")),
+        [None, None] => None,
+    }
+}
+
 /// Hashes of the files that a run was made of, by their names: folders differ between machines.
-fn inputs(run: &RunRecord) -> BTreeMap<String, BTreeSet<Option<&str>>> {
+fn inputs(run: &RunRecord) -> Hashes<'_> {
     let mut all = BTreeMap::<_, BTreeSet<_>>::new();
     for input in &run.inputs {
         let name = Path::new(&input.file).file_name().unwrap_or_default().to_string_lossy();

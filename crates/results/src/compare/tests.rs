@@ -157,6 +157,13 @@ fn what_runs_were_made_of_is_said_and_makes_no_difference() {
     ];
     assert_eq!(comparison.made_of, expected);
     assert!(pair(["a", "b"], &comparison).ends_with("; content of poller.py\n"));
+    second.inputs.clear();
+    let made_of = |first: &RunRecord, second: &RunRecord| {
+        compared(EXACT, first, second).made_of.pop().unwrap()
+    };
+    assert_eq!(made_of(&first, &second), "content of poller.py, not known of the second");
+    second.inputs = vec![Input { sha256: None, ..input("/a", "") }];
+    assert_eq!(made_of(&second, &first), "content of poller.py, not known of the first");
     second.ended.how = EndedHow::Complete;
     let comparison = compared(EXACT, &first, &second);
     assert!(comparison.is_same() && comparison.made_of.is_empty());

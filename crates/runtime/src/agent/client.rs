@@ -89,8 +89,8 @@ fn connect(name: &str) -> anyhow::Result<UnixStream> {
         let names = registry::names()?;
         if names.is_empty() {
             bail!(
-                "there is no domain named `{name}`, and there are no others; `qcycle exec` and \
-                 `qcycle run` create one"
+                "there is no domain named `{name}` on this machine, and there are no others; `qcycle exec` and \
+                 `qcycle run` create one, the latter on the `hosts` of its scenario, if it names some: ask there"
             );
         }
         bail!("there is no domain named `{name}`; there are: {}", names.join(", "));
