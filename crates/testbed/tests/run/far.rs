@@ -278,6 +278,42 @@ fn a_machine_that_is_cut_off_ends_the_run_and_is_left_clean() {
     far.nothing_is_left();
 }
 
+/// More than fits into all that is between it and the runner.
+const MANY_OCTETS: u64 = 24 << 20;
+
+#[test]
+fn captures_that_nobody_takes_keep_nothing_on_a_machine_that_is_cut_off() {
+    const FLOOD: &str = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nwhile True:\n    \
+                         s.sendto(bytes(1400), ('10.0.0.1', 5000))\n";
+    let Some(lab) = Lab::new(2) else { return };
+    let Some(place) = Place::of_case("minimal") else { return };
+    place.file("flood.py", FLOOD);
+    let hosts: String = (1..=2).map(|host| lab.yaml(host)).collect();
+    let scenario = format!(
+        "scenario: flood\nduration: 3 min\nsettle: 100 ms\nhosts:\n{hosts}nodes:\n  \
+         one: {{host: h1, address: 10.0.0.1/24, programs: [{{name: sleep, run: sleep 1000}}]}}\n  \
+         two: {{host: h2, address: 10.0.0.2/24, programs: [{{name: flood, run: python3 flood.py}}]}}\n\
+         links: [{{from: one, to: two, delay: 1 ms}}]\n"
+    );
+    place.file("scenario.yaml", &scenario);
+    let far = Far { lab, place };
+    let run = far.start(&[]);
+    let octets = || -> u64 {
+        let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+        let copies = below(far.lab.folder_of(2).join("tmp"));
+        let files = copies.flat_map(|copy| below(copy.path())).flat_map(|one| below(one.path()));
+        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    };
+    within(patience(LONGEST), "it captures too little", || octets() > MANY_OCTETS);
+    far.lab.cut(2, true);
+    let cut = Instant::now();
+    run.finish_within(2 * GONE_LONGEST).expect(12);
+    eventually("files are left", || far.lab.left_on(2).is_empty());
+    println!("it was left clean {:?} after it was cut off", cut.elapsed());
+    far.lab.cut(2, false);
+    far.nothing_is_left();
+}
+
 #[test]
 fn an_interrupted_run_and_one_whose_runner_is_killed_leave_nothing_on_hosts() {
     let Some(far) = Far::new() else { return };
