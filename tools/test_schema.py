@@ -25,6 +25,7 @@ READER_ONLY = {
     "free": "how many hosts there are, and how time passes",
     "hosts-without-delay": "which hosts the ends of a link are on",
     "links": "what links join",
+    "lone-host": "how many hosts there are",
     "no-hosts": "hosts that nodes name",
     "no-captures": "measures against the captures that are kept",
     "no-plant": "points without a plant",
