@@ -81,7 +81,7 @@ pub trait Drives: Send + Sync {
     fn drive(&self, asserted: bool) -> io::Result<()>;
 }
 
-/// One end of the bus, at which its edges are seen.
+/// One end of the bus, at which its edges are seen. Once it is dropped, none stops a clock.
 pub trait Watches: Send {
     /// The descriptor to poll for edges.
     fn fd(&self) -> BorrowedFd<'_>;

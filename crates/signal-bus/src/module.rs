@@ -59,6 +59,7 @@ const fn request(direction: u32, number: u32, size: usize) -> libc::Ioctl {
 
 const INFO: libc::Ioctl = request(2, 0x70, size_of::<Info>());
 const PROGRAM: libc::Ioctl = request(0, 0x71, 0);
+const DETACH: libc::Ioctl = request(0, 0x73, 0);
 const ATTACH: libc::Ioctl = request(1, 0x72, size_of::<Attach>());
 
 /// A domain of the module.
@@ -157,6 +158,14 @@ impl Module {
 
     fn attribute(&self, name: &str) -> PathBuf {
         format!("/sys/class/qcbus/qcbus{}/{name}", self.domain).into()
+    }
+}
+
+impl Drop for Module {
+    /// The clock page keeps the domain, which would go on stopping the clock at edges that nobody reads.
+    fn drop(&mut self) {
+        // SAFETY: the request has no argument. It fails where no lines were attached.
+        let _ = unsafe { libc::ioctl(self.device.as_raw_fd(), DETACH) };
     }
 }
 

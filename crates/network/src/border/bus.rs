@@ -49,7 +49,7 @@ impl Following {
             if let Err(error) = follower.run(&stopped) {
                 tell(error);
             }
-            follower.follows(false);
+            follower.ends();
         })?;
         Ok(Self { stop, thread: Some(thread) })
     }
@@ -91,6 +91,13 @@ impl Follower {
                 return Ok(());
             }
         }
+    }
+
+    /// Holds nothing any more, and leaves nobody who stops the clock without one who lets it go.
+    fn ends(mut self) {
+        self.follows(false);
+        drop(self.watches);
+        self.domain.release_bus();
     }
 
     fn follows(&mut self, asserted: bool) {
